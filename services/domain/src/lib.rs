@@ -1,1 +1,34 @@
-//! pa-domain
+//! The rules of Personal Agent, pure: no clock, no randomness, no I/O, no async.
+//!
+//! An *input* is a command (may be refused) or a report from outside (can't be refused, only be a repeat). An *event* is what was concluded, a fact in the past
+//! tense. [`decide`] turns an input into one decision of 1 to 64 events; [`evolve`] folds events into state, and is the only replay: `decide` is never run on
+//! history. A folder is a context; [`route`] is the only wiring between things. Start with [`meta`], then [`conversation`] and [`execution`].
+
+pub mod account;
+pub mod agent;
+pub mod call;
+pub mod conversation;
+pub mod event;
+pub mod execution;
+pub mod ids;
+pub mod limits;
+pub mod log;
+pub mod meta;
+mod record;
+mod settle;
+pub mod settings;
+pub mod state;
+pub mod testing;
+pub mod timer;
+
+mod decide;
+mod evolve;
+mod route;
+
+pub use decide::decide;
+pub use event::{BodyDecoder, BodyEncoder, Event, Input};
+pub use evolve::evolve;
+pub use ids::{AgentId, CallId, ConversationId, JobId, MessageId, NodeId, ThingId, TimerId, Timestamp};
+pub use meta::{Meta, Origin};
+pub use route::{Routed, route};
+pub use state::{Root, State, Thing};

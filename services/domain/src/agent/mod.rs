@@ -1,0 +1,4 @@
+//! The agent itself: made once, erased once.
+
+mod event;
+pub use event::*;

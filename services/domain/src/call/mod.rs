@@ -1,0 +1,7 @@
+//! Tool calls: one life for each, whatever the tool (design.md 5).
+//!
+//! `asked → started → returned | failed | unknown → reconciled`, or `skipped`. `CallStarted` is the permit: one use, for the process whose ask it answers, until
+//! 30 s after that ask was sent. What happens to a started call of an execution that is over depends on its class (D13).
+
+mod event;
+pub use event::*;

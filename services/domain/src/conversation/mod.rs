@@ -1,0 +1,9 @@
+//! Conversations: messages come in, each is answered once, in order per conversation.
+//!
+//! `pending → answered | stopped | failed` for a message; a failed or stopped one may be retried. `ReplyRequested` says that it is a message's turn: at most one
+//! message of a conversation has its turn, at most four channel conversations besides the main one (D33), and the main one never waits for a channel.
+//!
+//! Entries of every kind of conversation stand in admission order: the ordinal of the event that first showed them.
+
+mod event;
+pub use event::*;

@@ -1,0 +1,8 @@
+//! Executions: the one mechanism that carries out work, for replies now and for tasks, deliveries and checks later (design.md 5).
+//!
+//! `requested → running → finished | failed | stopped | (lost | yielded → requested)`. A worker asks; the log grants by `ExecutionStarted`, caused by that very
+//! ask. `execution` counts up per job and is the only worker epoch. After an execution has ended in any way all of it is refused, except the outcome of a call
+//! that it had started. Only losses count toward the limit; a retry of the owner resets them.
+
+mod event;
+pub use event::*;

@@ -1,0 +1,34 @@
+//! Every limit of the rules, each with its reason.
+
+/// Bytes of text in one message; longer text is refused with the hint to attach it as a file (D36).
+pub const MESSAGE_TEXT_BYTES_MAX: usize = 262_144;
+/// Files on one message: what a person attaches by hand, well below the record's size limit.
+pub const ATTACHMENTS_MAX: usize = 20;
+/// Open messages of one agent; beyond it commands are refused with `QUEUE_FULL` (design.md 4).
+pub const OPEN_MESSAGES_MAX: usize = 500;
+/// Events in one decision: readers hold an open decision in memory.
+pub const DECISION_EVENTS_MAX: usize = 64;
+/// Bytes of an agent's root as stored: it is loaded for every input of that agent.
+pub const ROOT_BYTES_MAX: usize = 262_144;
+/// Inputs held behind a quarantine; beyond it commands are refused.
+pub const HELD_INPUTS_MAX: usize = 2_000;
+/// Channel conversations that reply at the same time, beside the main one (D33).
+pub const CHANNEL_REPLIES_MAX: usize = 4;
+/// Losses of a reply's executions after which the owner gets a notice (REP-35, D3).
+pub const REPLY_LOSSES_MAX: i32 = 2;
+/// One reply attempt (D3, REP-33).
+pub const REPLY_ATTEMPT_MILLIS: i64 = 4 * 60 * 1000;
+/// Grace after a reply attempt's limit before the log itself ends the attempt of a worker that did not.
+pub const REPLY_ATTEMPT_GRACE_MILLIS: i64 = 10 * 1000;
+/// A permit counts from when its ask was sent (design.md 5).
+pub const PERMIT_MILLIS: i64 = 30 * 1000;
+/// Calls of one step: what a model asks for at once.
+pub const CALLS_PER_STEP_MAX: usize = 32;
+/// Bytes of a tool result in a record; a longer one is a blob.
+pub const RESULT_TEXT_BYTES_MAX: usize = 65_536;
+/// The agent's name, characters.
+pub const NAME_CHARS_MAX: usize = 64;
+/// Concurrent tasks (RUN-12, RUN-13).
+pub const CONCURRENCY_MAX: i32 = 8;
+/// Bytes of an avatar image (CHN-7).
+pub const AVATAR_BYTES_MAX: usize = 262_144;

@@ -1,0 +1,1 @@
+//! Short forms for decisions that lead to no other fact.
