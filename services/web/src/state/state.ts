@@ -1,0 +1,121 @@
+/**
+ * Everything that the page shows, and how each thing that happens changes it. Pure: no clock, no network, no storage.
+ *
+ * Invariant: `receive` applied twice to the same envelope changes nothing the second time.
+ */
+import type { BootData, IndicatorFields, SettingsFields } from '../api/generated';
+import type { Envelope } from '../api/live';
+import type { OutboxEntry } from './outbox';
+import { withMessage, withReplyPiece, withStep, timelineOf, type Message, type Page, type Timeline } from './timeline';
+
+/**
+ * `starting` nothing is loaded yet · `unreachable` nothing is loaded and nobody answers · `signedOut` a sign-in is needed ·
+ * `outdated` the server does not understand this page · `ready` the conversation is loaded.
+ */
+export type Phase = 'starting' | 'unreachable' | 'signedOut' | 'outdated' | 'ready';
+
+/** `opening` until the first link stands; `lost` from its end until the next one stands. */
+export type Link = { state: 'opening' | 'live' } | { state: 'lost'; waiting: boolean };
+
+export type Settings = SettingsFields;
+export type Viewer = BootData['viewer'];
+
+export type State = {
+  phase: Phase;
+  viewer: Viewer | null;
+  settings: Settings | null;
+  indicator: IndicatorFields | null;
+  model: BootData['system']['model'] | null;
+  timeline: Timeline | null;
+  /** Where the next subscription continues. */
+  cursor: string | null;
+  link: Link;
+  loadingOlder: boolean;
+  outbox: readonly OutboxEntry[];
+  /** Up to where the owner has read, as a number that only grows; null until it is known. */
+  readThrough: number | null;
+};
+
+export const initialState: State = {
+  phase: 'starting',
+  viewer: null,
+  settings: null,
+  indicator: null,
+  model: null,
+  timeline: null,
+  cursor: null,
+  link: { state: 'opening' },
+  loadingOlder: false,
+  outbox: [],
+  readThrough: null,
+};
+
+/** Takes a whole fresh reading in: at the start, and after a resync. */
+export function loaded(state: State, boot: BootData, page: Page): State {
+  return {
+    ...state,
+    phase: 'ready',
+    viewer: boot.viewer,
+    settings: newerSettings(state.settings, boot.settings, state.viewer?.account === boot.viewer.account),
+    indicator: boot.indicator,
+    model: boot.system.model,
+    timeline: timelineOf(page),
+    cursor: boot.agent.position,
+    loadingOlder: false,
+  };
+}
+
+/** Takes one update in. A `Resync` changes nothing here: whoever holds the link reads everything afresh. */
+export function receive(state: State, envelope: Envelope): State {
+  const cursor = envelope.cursor ?? state.cursor;
+  const changed = withChange(state, envelope.change);
+  return cursor === changed.cursor ? changed : { ...changed, cursor };
+}
+
+function withChange(state: State, change: Envelope['change']): State {
+  const { timeline } = state;
+  switch (change.__typename) {
+    case 'MessageUpserted':
+      return withTimeline(state, timeline && withMessage(timeline, change.message));
+    case 'ReplyPiece':
+      return withTimeline(state, timeline && withReplyPiece(timeline, change));
+    case 'StepNamed':
+      return withTimeline(state, timeline && withStep(timeline, change.conversationId, change.step));
+    case 'SettingsUpserted':
+      return withSettings(state, change.settings);
+    case 'IndicatorChanged':
+      return { ...state, indicator: change.indicator };
+    case 'ConversationUpserted':
+    case 'Resync':
+      return state;
+  }
+}
+
+export function withTimeline(state: State, timeline: Timeline | null): State {
+  return timeline === state.timeline ? state : { ...state, timeline };
+}
+
+/** Takes a message in that a mutation answered with. */
+export function withAnsweredMessage(state: State, message: Message): State {
+  return withTimeline(state, state.timeline && withMessage(state.timeline, message));
+}
+
+export function withSettings(state: State, settings: Settings): State {
+  const newer = newerSettings(state.settings, settings, true);
+  return newer === state.settings ? state : { ...state, settings: newer };
+}
+
+/** The link ended: what only a live link can know is no longer shown. */
+export function linkLost(state: State, waiting: boolean): State {
+  const timeline = state.timeline && state.timeline.step !== null ? { ...state.timeline, step: null } : state.timeline;
+  return { ...state, timeline, link: { state: 'lost', waiting } };
+}
+
+/** What was read never becomes less. */
+export function withReadThrough(state: State, readThrough: number): State {
+  return state.readThrough !== null && state.readThrough >= readThrough ? state : { ...state, readThrough };
+}
+
+function newerSettings(known: Settings | null, next: Settings, sameAccount: boolean): Settings {
+  return known && sameAccount && known.version > next.version ? known : next;
+}
