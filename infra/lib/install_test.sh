@@ -11,7 +11,7 @@ FAILED=0
 
 # A folder of stand-ins: the plain tools are the machine's own, everything else a test adds by `stand_in`.
 fresh_machine() {
-  rm -rf "$WORK/bin" "$WORK/home" "$WORK/top" "$WORK/calls"
+  rm -rf "${WORK:?}/bin" "${WORK:?}/home" "$WORK/top" "$WORK/calls"
   mkdir -p "$WORK/bin" "$WORK/home" "$WORK/top"
   printf 'rust-version = "1.95"\n' >"$WORK/top/Cargo.toml"
   local tool
