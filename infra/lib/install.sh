@@ -24,7 +24,7 @@ as_root() {
 
 apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get -q -y -o "DPkg::Lock::Timeout=$APT_LOCK_SECS" --no-install-recommends install "$@"
+    apt-get -q -y -o "DPkg::Lock::Timeout=$APT_LOCK_SECS" --no-install-recommends install "$@" >/dev/null
 }
 
 has_package() {
@@ -44,7 +44,7 @@ need_packages() {
   if ! apt_install "${missing[@]}"; then
     say "that failed; reading the package lists anew and trying once more"
     as_root env DEBIAN_FRONTEND=noninteractive \
-      apt-get -q -y -o "DPkg::Lock::Timeout=$APT_LOCK_SECS" update ||
+      apt-get -q -y -o "DPkg::Lock::Timeout=$APT_LOCK_SECS" update >/dev/null ||
       fail "apt-get update failed; see its message above"
     apt_install "${missing[@]}" || fail "could not install ${missing[*]}; see apt-get's message above"
   fi
@@ -59,7 +59,7 @@ download() {
 }
 
 need_build_tools() {
-  need_packages ca-certificates curl gcc g++ libc6-dev make cmake pkg-config git
+  need_packages ca-certificates curl gcc libc6-dev
 }
 
 # Postgres' server programs. `pa` makes and runs a private server of its own; Debian's package would start another
