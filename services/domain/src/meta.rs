@@ -33,7 +33,7 @@ pub enum Kind {
   Partition,
 }
 
-/// The part of a record's metadata that rules and folds read. It is bound to the sealed body, so it can't be changed afterwards.
+/// The part of a record's metadata that rules and folds read. All but the last three fields are bound to the sealed body, so they can't be changed afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
   /// The record's own id (`ce_id`): UUIDv7 of the appender for inputs, UUIDv5 of (input id, index) for events.
@@ -55,4 +55,10 @@ pub struct Meta {
   pub producer: String,
   /// HMAC-SHA256 of the idempotency key under the agent's key-hash key: 32 bytes, or empty for a record without a key.
   pub key: Vec<u8>,
+  /// Copied from the record's place, not bound: for an event, the position in `pa.inputs` of the input that it decides; 0 for an input.
+  pub input: i64,
+  /// Copied from the record's place, not bound: the decision is of an input that had been held behind a quarantine.
+  pub held: bool,
+  /// Copied from the record's place, not bound: the event's number in its decision, from 1; 0 for an input.
+  pub part: i32,
 }

@@ -114,6 +114,15 @@ pub struct MessageAdmitted {
   pub reply: MessageId,
 }
 
+/// A failed or stopped message waits for its answer again, behind the others of its conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageRetried {
+  pub message: MessageId,
+  pub conversation: ConversationId,
+  /// The id of its one reply, the same as before.
+  pub reply: MessageId,
+}
+
 /// It is this message's turn: the agent shall reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplyRequested {
@@ -166,7 +175,7 @@ pub struct NoticePosted {
 records! { /// Commands and reports about conversations.
   "conversation" Input { MessageGiven = 1, MessageReceived = 1, ReplyStopAsked = 1, MessageRetryAsked = 1 } }
 records! { /// Facts about conversations.
-  "conversation" Event { ConversationOpened = 1, MessageAdmitted = 1, ReplyRequested = 1, ReplyPosted = 1, ReplyStopped = 1, ReplyFailed = 1, NoticePosted = 1 } }
+  "conversation" Event { ConversationOpened = 1, MessageAdmitted = 1, MessageRetried = 1, ReplyRequested = 1, ReplyPosted = 1, ReplyStopped = 1, ReplyFailed = 1, NoticePosted = 1 } }
 
 impl Input {
   /// The thing that the input makes or names: the job that answers the message.
@@ -184,6 +193,7 @@ impl Event {
   pub fn thing(&self) -> Option<ThingId> {
     match self {
       Self::MessageAdmitted(event) => Some(ThingId(event.message.0)),
+      Self::MessageRetried(event) => Some(ThingId(event.message.0)),
       Self::ReplyPosted(event) => Some(event.job.into()),
       Self::ReplyStopped(event) => Some(event.job.into()),
       Self::ReplyFailed(event) => Some(event.job.into()),
