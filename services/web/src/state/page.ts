@@ -1,0 +1,93 @@
+/**
+ * The page's one set of parts, joined: what the components get to see and to ask for.
+ *
+ * Invariant: everything that reaches the outside from a component goes through here.
+ */
+import { linkOpener } from '../api/live';
+import { requester, type Request } from '../api/request';
+import { upload } from '../api/upload';
+import { System, type SystemData } from '../api/generated';
+import { Actions } from './actions';
+import { ComposerDraft } from './draft';
+import { isPicture } from './files';
+import { isOutboxKey } from './outbox';
+import { markRead, recallReading } from './reading';
+import { Sender } from './sender';
+import { Session } from './session';
+import { initialState, type State } from './state';
+import { browserStorage, randomId, type Storage } from './storage';
+import { Store } from './store';
+
+export type Page = {
+  store: Store<State>;
+  storage: Storage;
+  session: Session;
+  sender: Sender;
+  draft: ComposerDraft;
+  actions: Actions;
+  readSystem: () => Promise<SystemData['system']>;
+  markRead: () => void;
+};
+
+/** Joins the parts and starts them. */
+export function openPage(): Page {
+  const store = new Store<State>(initialState);
+  const storage = browserStorage();
+  const request: Request = requester('/graphql');
+  const sender = new Sender(store, request, storage, randomId());
+  const actions = new Actions(store, request);
+  const draft = new ComposerDraft({ storage, upload, makePreview: previewOf, dropPreview: URL.revokeObjectURL });
+  const socket = new URL('/graphql/ws', window.location.href);
+  socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:';
+  const session = new Session({
+    store,
+    request,
+    openLink: linkOpener(socket.href),
+    sender,
+    accountChanged: () => window.location.reload(),
+  });
+  watchFirstLoad(store, storage, actions, draft);
+  watchBrowser(store, storage, session, sender);
+  session.wake();
+  return {
+    store,
+    storage,
+    session,
+    sender,
+    draft,
+    actions,
+    readSystem: async () => (await request(System, {})).system,
+    markRead: () => markRead(store, storage),
+  };
+}
+
+/** Once everything is there: recall what was read, and on first use tell the agent the browser's time zone. */
+function watchFirstLoad(store: Store<State>, storage: Storage, actions: Actions, draft: ComposerDraft): void {
+  const stop = store.watch(() => {
+    const { phase, settings, viewer } = store.get();
+    if (phase !== 'ready' || !settings || !viewer) return;
+    stop();
+    draft.open(viewer.account);
+    recallReading(store, storage);
+    const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    // When another tab was first, the change is refused for its version, which is just right.
+    if (settings.timeZone === '' && timeZone) void actions.changeSettings({ timeZone });
+  });
+}
+
+/** Pictures that a browser draws from its own memory, for the composer. */
+function previewOf(file: File): string | null {
+  return isPicture(file.type) ? URL.createObjectURL(file) : null;
+}
+
+function watchBrowser(store: Store<State>, storage: Storage, session: Session, sender: Sender): void {
+  const wake = () => session.wake();
+  window.addEventListener('online', wake);
+  window.addEventListener('offline', () => session.drop());
+  window.addEventListener('focus', wake);
+  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && wake());
+  window.addEventListener('storage', (event) => {
+    if (isOutboxKey(event.key)) sender.refresh();
+    if (event.key?.startsWith('pa.read.')) recallReading(store, storage);
+  });
+}

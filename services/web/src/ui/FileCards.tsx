@@ -1,0 +1,63 @@
+/** The files of a message: pictures are shown, everything else is a card to download. */
+import { useState, type ReactNode } from 'react';
+import { isPicture } from '../state/files';
+import { useText } from '../text/text';
+import { PictureViewer } from './PictureViewer';
+import { FileIcon } from './icons';
+
+export type ShownFile = { id: string; name: string; mediaType: string; size: number; url: string };
+
+export function FileCards({ files }: { files: ShownFile[] }): ReactNode {
+  const { t } = useText();
+  if (files.length === 0) return null;
+  return (
+    <ul className="files" aria-label={t('message.files')}>
+      {files.map((file) => (
+        <li key={file.id}>{isPicture(file.mediaType) ? <Picture file={file} /> : <FileCard file={file} />}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Picture({ file }: { file: ShownFile }): ReactNode {
+  const { t } = useText();
+  const [open, setOpen] = useState(false);
+  const [broken, setBroken] = useState(false);
+  if (broken) return <FileCard file={file} />;
+  return (
+    <>
+      <button type="button" className="picture" onClick={() => setOpen(true)} aria-label={t('file.open', { name: file.name })}>
+        <img src={ownAddress(file.url)} alt={t('message.picture', { name: file.name })} loading="lazy" decoding="async" onError={() => setBroken(true)} />
+      </button>
+      {open && <PictureViewer file={file} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+export function FileCard({ file }: { file: ShownFile }): ReactNode {
+  const { size } = useText();
+  return (
+    <a className="file-card" href={ownAddress(file.url)} download={file.name} target="_blank" rel="noopener noreferrer" data-testid="file">
+      <span className="file-mark">
+        <FileIcon />
+        <small>{endingOf(file.name)}</small>
+      </span>
+      <span className="file-text">
+        <b title={file.name}>{file.name}</b>
+        <small>{size(file.size)}</small>
+      </span>
+    </a>
+  );
+}
+
+const ENDING_CHARACTERS = 4;
+
+export function endingOf(name: string): string {
+  const ending = /\.([\p{L}\p{N}]+)$/u.exec(name)?.[1] ?? '';
+  return ending.length <= ENDING_CHARACTERS ? ending.toUpperCase() : '';
+}
+
+/** Files lie on the page's own origin; an address that leads elsewhere is not followed. */
+export function ownAddress(url: string): string {
+  return url.startsWith('/') && !url.startsWith('//') ? url : '#';
+}

@@ -1,0 +1,60 @@
+/** The page's icons, drawn in the colour of the text around them. */
+import type { ReactNode } from 'react';
+
+function icon(paths: ReactNode): () => ReactNode {
+  return function Icon() {
+    return (
+      <svg className="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" strokeWidth="1.8" strokeLinecap="round" strokeLinejoin="round" aria-hidden="true">
+        {paths}
+      </svg>
+    );
+  };
+}
+
+export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />);
+export const SendIcon = icon(<path d="M12 19V5.500M6 11l6-6 6 6" />);
+export const StopIcon = icon(<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" stroke="none" />);
+export const CopyIcon = icon(
+  <>
+    <rect x="9" y="9" width="11" height="11" rx="2.500" />
+    <path d="M5.500 15H5a1.500 1.500 0 0 1-1.500-1.500V5A1.500 1.500 0 0 1 5 3.500h8.500A1.500 1.500 0 0 1 15 5v.500" />
+  </>,
+);
+export const CheckIcon = icon(<path d="M5 12.500l4.500 4.500L19 7.500" />);
+export const CloseIcon = icon(<path d="M6 6l12 12M18 6L6 18" />);
+export const MenuIcon = icon(
+  <>
+    <circle cx="5.500" cy="12" r="1.500" fill="currentColor" stroke="none" />
+    <circle cx="12" cy="12" r="1.500" fill="currentColor" stroke="none" />
+    <circle cx="18.500" cy="12" r="1.500" fill="currentColor" stroke="none" />
+  </>,
+);
+export const DownIcon = icon(<path d="M12 5v14M6 13l6 6 6-6" />);
+export const ClockIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="8.500" />
+    <path d="M12 7.500V12l3 2" />
+  </>,
+);
+export const AlertIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="8.500" />
+    <path d="M12 7.800v5M12 16.200v.010" />
+  </>,
+);
+export const FileIcon = icon(
+  <>
+    <path d="M14 3.500H7A1.500 1.500 0 0 0 5.500 5v14A1.500 1.500 0 0 0 7 20.500h10a1.500 1.500 0 0 0 1.500-1.500V8z" />
+    <path d="M14 3.500V8h4.500" />
+  </>,
+);
+export const SettingsIcon = icon(
+  <>
+    <path d="M4 7.500h9M17.500 7.500H20M4 16.500h2.500M11 16.500h9" />
+    <circle cx="15.200" cy="7.500" r="2.300" />
+    <circle cx="8.800" cy="16.500" r="2.300" />
+  </>,
+);
+export const PulseIcon = icon(<path d="M3 12.500h4l2.500-6.500 4.500 12 2.500-5.500h4.500" />);
+export const ReplyIcon = icon(<path d="M9 7L4.500 11.500 9 16M5 11.500h9a5 5 0 0 1 5 5v1" />);
+export const OfflineIcon = icon(<path d="M3 4l17 16M8.500 16a5 5 0 0 1 6.500-.300M5 12.500a10 10 0 0 1 4-2.300M2.500 9a14 14 0 0 1 3.500-2.300M13 6.600A14 14 0 0 1 21.500 9M15.500 11a10 10 0 0 1 3.500 1.500M12 19.200v.010" />);
