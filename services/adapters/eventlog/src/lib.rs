@@ -1,16 +1,23 @@
 //! The log: the only way in for facts.
 //!
 //! [`record`] is the stored form, [`port`] the trait that every engine implements, [`fence`] the one function that says which records count, [`reader`] yields whole
-//! decisions. Only this crate knows Kafka and, with pa-schemas, Avro. Start with [`record`].
+//! decisions, [`compose`] and [`appender`] write. Only this crate knows Kafka and, with pa-schemas, Avro. Start with [`record`].
 
 pub mod appender;
 pub mod codec;
+pub mod compose;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 pub mod fence;
+pub mod guards;
+pub mod meta;
+pub mod opener;
 pub mod pieces;
 pub mod port;
 pub mod reader;
 pub mod record;
 pub mod seal;
+#[cfg(any(test, feature = "testing"))]
 pub mod sim;
 pub mod tail;
 

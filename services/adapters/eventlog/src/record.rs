@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::reader::Opened;
+use crate::meta::{self, PaMeta};
+use crate::opener::Opened;
 
 /// A partition's number, from 0.
 pub type Partition = u16;
@@ -58,11 +59,12 @@ impl Record {
   }
 }
 
-/// A record as read back. Digest and opened content are computed once and shared by all readers of the process.
+/// A record as read back. Metadata, digest and opened content are computed once and shared by all readers of the process.
 #[derive(Debug)]
 pub struct Stored {
   pub position: Position,
   pub record: Record,
+  pub(crate) meta: OnceLock<Arc<PaMeta>>,
   pub(crate) digest: OnceLock<[u8; 32]>,
   pub(crate) opened: OnceLock<Opened>,
 }
@@ -70,6 +72,18 @@ pub struct Stored {
 impl Stored {
   /// A record that was read at `position`.
   pub fn new(position: Position, record: Record) -> Self {
-    Self { position, record, digest: OnceLock::new(), opened: OnceLock::new() }
+    Self { position, record, meta: OnceLock::new(), digest: OnceLock::new(), opened: OnceLock::new() }
+  }
+
+  /// The record's metadata, decoded once.
+  ///
+  /// # Errors
+  /// The header is of a newer binary or damaged: both stop a reader.
+  pub fn meta(&self) -> Result<&Arc<PaMeta>, meta::Error> {
+    if let Some(meta) = self.meta.get() {
+      return Ok(meta);
+    }
+    let decoded = meta::decode(self.record.id, &self.record.meta)?;
+    Ok(self.meta.get_or_init(|| Arc::new(decoded)))
   }
 }

@@ -1,0 +1,1 @@
+//! The suite that every engine of the log passes.

@@ -1,4 +1,0 @@
-//! (being written)
-/// Content of a record, opened once.
-#[derive(Clone, Debug)]
-pub struct Opened;
