@@ -1,1 +1,6 @@
-//! pa-tests
+//! Tests of the whole product: what no single crate can show alone. There is one test binary, because linking takes time.
+//!
+//! - `architecture`: the tree keeps the rules of its design (reads files only).
+
+#[cfg(test)]
+mod architecture;
