@@ -9,10 +9,14 @@ DATA=$(realpath -m "${PA_DATA_DIR:-$ROOT/.pa}")
 if [ -n "${PA_DATABASE_URL:-}" ]; then exec psql "$PA_DATABASE_URL" "$@"; fi
 lock=$(find "$DATA" -maxdepth 3 -name postmaster.pid 2>/dev/null | head -n 1)
 [ -n "$lock" ] || fail "no private Postgres runs under $DATA; start it with infra/up"
-# The lines of postmaster.pid: process, data folder, start, port, socket folder.
-port=$(sed -n 4p "$lock")
-socket=$(sed -n 5p "$lock")
-user=$(stat -c %U "$lock")
-export PGHOST=${socket:-127.0.0.1} PGPORT=$port
-if [ "$user" = "$(id -un)" ]; then exec psql --dbname=pa "$@"; fi
-exec runuser -u "$user" -- psql --dbname=pa "$@"
+# The lines of postmaster.pid: process, data folder, start, port, socket folder. Without a socket it listens on loopback
+# and asks for the password that lies beside its data.
+PGPORT=$(sed -n 4p "$lock")
+PGHOST=$(sed -n 5p "$lock")
+if [ -z "$PGHOST" ]; then
+  PGHOST=127.0.0.1
+  PGPASSWORD=$(cat "${lock%/*}/../password")
+  export PGPASSWORD
+fi
+export PGHOST PGPORT PGUSER=pa PGDATABASE=pa
+exec psql "$@"
