@@ -71,6 +71,34 @@ contexts! {
 }
 
 impl Input {
+  /// A command: a rule may refuse it.
+  pub fn is_command(&self) -> bool {
+    !self.is_report()
+  }
+
+  /// A report from outside: it happened, so it can't be refused.
+  pub fn is_report(&self) -> bool {
+    match self {
+      Self::Account(_) | Self::Agent(_) | Self::Log(_) | Self::Settings(_) => false,
+      Self::Timer(timer::Input::TimerFired(_)) => true,
+      Self::Conversation(input) => match input {
+        conversation::Input::MessageReceived(_) => true,
+        conversation::Input::MessageGiven(_) | conversation::Input::ReplyStopAsked(_) | conversation::Input::MessageRetryAsked(_) => false,
+      },
+      Self::Execution(input) => match input {
+        execution::Input::ExecutionAsked(_) | execution::Input::FinishAsked(_) => false,
+        execution::Input::ExecutionLossReported(_)
+        | execution::Input::ExecutionYieldReported(_)
+        | execution::Input::ExecutionFailureReported(_)
+        | execution::Input::StepReported(_) => true,
+      },
+      Self::Call(input) => match input {
+        call::Input::CallOutcomeReported(_) => true,
+        call::Input::CallAsked(_) | call::Input::CallReconcileGiven(_) => false,
+      },
+    }
+  }
+
   /// The one thing that the input names or, for a new message, makes; `id` is the input's own id.
   pub fn thing(&self, id: Uuid) -> Option<ThingId> {
     match self {

@@ -4,9 +4,12 @@
 //! tense. [`decide`] turns an input into one decision of 1 to 64 events; [`evolve`] folds events into state, and is the only replay: `decide` is never run on
 //! history. A folder is a context; [`route`] is the only wiring between things. Start with [`meta`], then [`conversation`] and [`execution`].
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub mod account;
 pub mod agent;
 pub mod call;
+pub mod codes;
 pub mod conversation;
 pub mod event;
 pub mod execution;
@@ -15,20 +18,25 @@ pub mod limits;
 pub mod log;
 pub mod meta;
 mod record;
-mod settle;
 pub mod settings;
+pub mod settle;
 pub mod state;
 pub mod testing;
+mod text;
 pub mod timer;
 
 mod decide;
 mod evolve;
+mod provenance;
 mod route;
+#[cfg(test)]
+mod tests;
 
 pub use decide::decide;
 pub use event::{BodyDecoder, BodyEncoder, Event, Input};
 pub use evolve::evolve;
 pub use ids::{AgentId, CallId, ConversationId, JobId, MessageId, NodeId, ThingId, TimerId, Timestamp};
 pub use meta::{Meta, Origin};
+pub use provenance::origin_of;
 pub use route::{Routed, route};
 pub use state::{Root, State, Thing};

@@ -32,3 +32,21 @@ pub const NAME_CHARS_MAX: usize = 64;
 pub const CONCURRENCY_MAX: i32 = 8;
 /// Bytes of an avatar image (CHN-7).
 pub const AVATAR_BYTES_MAX: usize = 262_144;
+/// Characters of a conversation's title or an author's name: what a platform shows.
+pub const TITLE_CHARS_MAX: usize = 200;
+/// Characters of a file's name, as file systems have it.
+pub const FILE_NAME_CHARS_MAX: usize = 255;
+/// Characters of a model's name or an avatar's reference.
+pub const REFERENCE_CHARS_MAX: usize = 128;
+/// Conversations that a root remembers; idle channel ones beyond it are forgotten, the longest idle first, and opened again by their next message.
+pub const CONVERSATIONS_MAX: usize = 2_000;
+/// Characters of a code that a worker or an observer names.
+pub const CODE_CHARS_MAX: usize = 64;
+/// Characters of a failure's detail, for the audit.
+pub const DETAIL_CHARS_MAX: usize = 2_000;
+/// Characters of what was seen of an input that can't be decided.
+pub const QUARANTINE_DETAIL_CHARS_MAX: usize = 500;
+/// The longest time limit of a tool: observers wait for it before they call an outcome unknown.
+pub const CALL_LIMIT_MILLIS_MAX: i64 = 24 * 60 * 60 * 1000;
+/// Tasks that run at once when nobody chose otherwise (RUN-12).
+pub const CONCURRENCY_DEFAULT: i32 = 3;

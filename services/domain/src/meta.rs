@@ -21,6 +21,16 @@ pub enum Origin {
   Platform,
 }
 
+impl Origin {
+  /// Whether it may ask for what concerns accounts, agents as a whole, and the log: the owner, and the product on the machine's own command line.
+  pub fn administers(self) -> bool {
+    match self {
+      Self::Owner | Self::Platform => true,
+      Self::Agent | Self::Tool | Self::ThirdParty => false,
+    }
+  }
+}
+
 /// Which of the log's record kinds a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

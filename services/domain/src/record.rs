@@ -36,6 +36,7 @@ macro_rules! records {
     }
 
     $(impl From<$name> for $enum { fn from(body: $name) -> Self { Self::$name(body) } })+
+    $(impl From<$name> for $crate::event::$enum { fn from(body: $name) -> Self { Self::from($enum::$name(body)) } })+
   };
 }
 pub(crate) use records;

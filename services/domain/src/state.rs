@@ -1,20 +1,19 @@
 //! What the rules remember: an agent's root, and one thing at a time.
 //!
-//! The root holds what a rule counts or compares across things; it holds no text and at most 256 KiB. Both are folded from events by [`crate::evolve`] alone.
+//! The root holds what a rule counts or compares across things; it holds no text of anyone and at most 256 KiB. Both are folded from events by [`crate::evolve`]
+//! alone. What belongs to one context stands in that context's `state`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use crate::call::{Class, Outcome};
-use crate::conversation::{Author, ConversationKind};
-use crate::execution::ToolCall;
-use crate::ids::{CallId, ConversationId, JobId, MessageId, TimerId, Timestamp};
+use crate::conversation::{Conversation, Reply};
+use crate::ids::{ConversationId, TimerId};
+use crate::log::Quarantine;
 use crate::settings::SettingsChanged;
 use crate::timer::TimerSet;
 
-/// The version of everything in this module: raise it with any change of shape or meaning, and a decider builds its state anew from the log.
+/// The version of every state type: raise it with any change of shape or meaning, and a decider builds its state anew from the log.
 pub const FOLD_VERSION: i32 = 1;
 
 /// An agent as the rules see it when they decide on one of its inputs.
@@ -28,12 +27,15 @@ pub struct State {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Root {
   pub life: Life,
+  /// The account's name, which an erasure has to repeat.
+  pub owner_name: String,
   pub settings: Option<SettingsChanged>,
   pub main: Option<ConversationId>,
   pub conversations: BTreeMap<ConversationId, Conversation>,
+  /// Timers that run.
   pub timers: BTreeMap<TimerId, TimerSet>,
   pub quarantine: Quarantine,
-  /// Accounts by their id; only in the root of `installation`.
+  /// How many accounts there are; only in the root of `installation`.
   pub accounts: u32,
 }
 
@@ -46,31 +48,6 @@ pub enum Life {
   Erased,
 }
 
-/// A conversation's turn order: the open messages, first one first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Conversation {
-  pub kind: ConversationKind,
-  pub open: Vec<OpenMessage>,
-}
-
-/// A message that waits for its answer or has its turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OpenMessage {
-  pub job: JobId,
-  pub reply: MessageId,
-  /// `ReplyRequested` was decided for it.
-  pub has_turn: bool,
-}
-
-/// The inputs of an agent that are set aside.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Quarantine {
-  /// Positions of held inputs in order, the quarantined one first.
-  pub held: Vec<i64>,
-  /// After a release: held inputs are being decided.
-  pub draining: bool,
-}
-
 /// One thing's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Thing {
@@ -80,67 +57,19 @@ pub enum Thing {
   Reply(Box<Reply>),
 }
 
-/// A reply job: a message and all that was done to answer it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
-  pub conversation: ConversationId,
-  pub author: Author,
-  pub reply: MessageId,
-  pub status: ReplyStatus,
-  pub work: Work,
-}
+impl Thing {
+  /// The reply job, if the thing is one.
+  pub fn reply(&self) -> Option<&Reply> {
+    match self {
+      Self::Absent => None,
+      Self::Reply(reply) => Some(reply),
+    }
+  }
 
-/// How far a reply job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ReplyStatus {
-  Pending,
-  Answered,
-  Stopped,
-  Failed,
-}
-
-/// The execution side of any job: what replies, tasks, deliveries and checks share.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Work {
-  /// Executions so far.
-  pub executions: i32,
-  /// The one that runs, if one does.
-  pub running: Option<Running>,
-  /// Losses that count.
-  pub losses: i32,
-  /// Ordinal of the last instruction (the message itself, a retry).
-  pub instructed: i64,
-  /// Recorded steps: step number to its calls.
-  pub steps: BTreeMap<i32, Vec<ToolCall>>,
-  pub calls: BTreeMap<CallId, Call>,
-}
-
-/// A running execution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Running {
-  pub execution: i32,
-  /// The ask that it answers.
-  pub ask: Uuid,
-  pub limit_ms: Timestamp,
-  pub timer: TimerId,
-}
-
-/// A tool call's life so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-  pub step: i32,
-  pub index: i32,
-  pub execution: i32,
-  pub class: Class,
-  pub status: CallStatus,
-}
-
-/// Where a call stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CallStatus {
-  Started,
-  Skipped,
-  Settled(Outcome),
-  ReconciledByReport,
-  ReconciledByOwner,
+  pub(crate) fn reply_mut(&mut self) -> Option<&mut Reply> {
+    match self {
+      Self::Absent => None,
+      Self::Reply(reply) => Some(reply),
+    }
+  }
 }

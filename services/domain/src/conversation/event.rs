@@ -53,6 +53,13 @@ pub struct NoticeParam {
   pub value: String,
 }
 
+impl NoticeParam {
+  /// The value `value` under the name `name`.
+  pub fn new(name: &str, value: impl Into<String>) -> Self {
+    Self { name: name.to_owned(), value: value.into() }
+  }
+}
+
 /// The owner sends a message on the page, by GraphQL or the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageGiven {

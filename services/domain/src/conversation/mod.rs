@@ -5,5 +5,18 @@
 //!
 //! Entries of every kind of conversation stand in admission order: the ordinal of the event that first showed them.
 
+mod admit;
+mod decide;
 mod event;
+mod evolve;
+mod state;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+pub(crate) use admit::{admitted_as_failed, posted};
+pub(crate) use decide::decide;
 pub use event::*;
+pub(crate) use evolve::evolve;
+pub use state::{Conversation, OpenMessage, Reply, ReplyStatus};
+pub(crate) use turns::turn_after;

@@ -4,5 +4,17 @@
 //! ask. `execution` counts up per job and is the only worker epoch. After an execution has ended in any way all of it is refused, except the outcome of a call
 //! that it had started. Only losses count toward the limit; a retry of the owner resets them.
 
+mod attempt;
+mod decide;
 mod event;
+mod evolve;
+mod finish;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use attempt::limit_reached;
+pub(crate) use decide::decide;
 pub use event::*;
+pub(crate) use evolve::evolve;
+pub use state::{Running, Step, Work};

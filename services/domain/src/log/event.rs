@@ -72,7 +72,7 @@ pub struct HeldInput {
 }
 
 /// Asks that held inputs be decided again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuarantineReleaseAsked {
   /// The quarantined input to drop instead of deciding it again, if it is known to be deadly.
   pub drop_first: bool,

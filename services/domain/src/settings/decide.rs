@@ -1,0 +1,80 @@
+//! What may be set, and what an agent starts with.
+
+use super::{Effort, Input, SettingsChanged, SettingsGiven};
+use crate::codes::reason;
+use crate::event::Event;
+use crate::limits::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, NAME_CHARS_MAX, REFERENCE_CHARS_MAX};
+use crate::meta::{Meta, Origin};
+use crate::settle::{no_change, refused};
+use crate::state::Root;
+use crate::text;
+
+/// The languages that the product speaks (D24); empty follows the browser.
+const LANGUAGES: [&str; 3] = ["", "en", "zh-CN"];
+
+/// The settings of a new agent. Its zone and language aren't known yet: the page records the zone on first use (RUN-41) and the language follows the browser.
+pub(crate) fn at_start() -> SettingsChanged {
+  SettingsChanged {
+    version: 1,
+    time_zone: String::new(),
+    language: String::new(),
+    concurrency: CONCURRENCY_DEFAULT,
+    model: String::new(),
+    effort: Effort::Fast,
+    name: "Hugo".to_owned(),
+    avatar: "builtin:hugo".to_owned(),
+  }
+}
+
+pub(crate) fn decide(root: &Root, meta: &Meta, input: &Input) -> Vec<Event> {
+  match input {
+    Input::SettingsGiven(given) => vec![change(root, meta, given)],
+  }
+}
+
+fn change(root: &Root, meta: &Meta, given: &SettingsGiven) -> Event {
+  if meta.origin != Origin::Owner {
+    return refused(reason::NOT_ALLOWED);
+  }
+  let Some(now) = &root.settings else { return refused(reason::NOT_FOUND) };
+  if given.version != now.version {
+    return refused(reason::STATE_CHANGED);
+  }
+  match with(now, given) {
+    None => refused(reason::VALUE_INVALID),
+    Some(wanted) if wanted == *now => no_change(reason::ALREADY_DONE),
+    Some(wanted) => SettingsChanged { version: now.version + 1, ..wanted }.into(),
+  }
+}
+
+/// The settings with what is given, or `None` if a value can't be used.
+fn with(now: &SettingsChanged, given: &SettingsGiven) -> Option<SettingsChanged> {
+  let mut wanted = now.clone();
+  if let Some(zone) = &given.time_zone {
+    wanted.time_zone = Some(zone).filter(|zone| zone.is_empty() || zone.parse::<chrono_tz::Tz>().is_ok())?.clone();
+  }
+  if let Some(language) = &given.language {
+    wanted.language = Some(language).filter(|language| LANGUAGES.contains(&language.as_str()))?.clone();
+  }
+  if let Some(concurrency) = given.concurrency {
+    wanted.concurrency = Some(concurrency).filter(|concurrency| (1..=CONCURRENCY_MAX).contains(concurrency))?;
+  }
+  if let Some(model) = &given.model {
+    wanted.model = if model.is_empty() { String::new() } else { text::name(model, REFERENCE_CHARS_MAX)? };
+  }
+  if let Some(effort) = given.effort {
+    wanted.effort = effort;
+  }
+  if let Some(name) = &given.name {
+    wanted.name = text::name(name, NAME_CHARS_MAX)?;
+  }
+  if let Some(avatar) = &given.avatar {
+    wanted.avatar = text::name(avatar, REFERENCE_CHARS_MAX).filter(|avatar| avatar_is_named(avatar))?;
+  }
+  Some(wanted)
+}
+
+fn avatar_is_named(avatar: &str) -> bool {
+  let reference = avatar.strip_prefix("builtin:").or_else(|| avatar.strip_prefix("file:"));
+  reference.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'))
+}

@@ -1,1 +1,0 @@
-//! Given, when, then: for tests of the rules.
