@@ -31,7 +31,7 @@ macro_rules! contexts {
     impl $enum {
       /// The record's type without its version.
       pub fn type_name(&self) -> &'static str { match self { $(Self::$variant(inner) => inner.type_name()),+ } }
-      /// The record's type as CloudEvents carry it.
+      /// The record's type as `CloudEvents` carry it.
       pub fn versioned_type(&self) -> &'static str { match self { $(Self::$variant(inner) => inner.versioned_type()),+ } }
       /// Every type of this enum with its current version.
       pub fn types() -> impl Iterator<Item = &'static (&'static str, u16)> {

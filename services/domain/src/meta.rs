@@ -63,7 +63,8 @@ pub struct Meta {
   pub origin: Origin,
   /// Who made the idempotency key: a connection, an account, a worker, `decider`. Empty with an empty key.
   pub producer: String,
-  /// HMAC-SHA256 of the idempotency key under the agent's key-hash key: 32 bytes, or empty for a record without a key.
+  /// HMAC-SHA256 of the idempotency key under the agent's key-hash key: 32 bytes; for a client's key 32 more bytes over the business fields, so that the same
+  /// key with other content is noticed. Empty for a record without a key.
   pub key: Vec<u8>,
   /// Copied from the record's place, not bound: for an event, the position in `pa.inputs` of the input that it decides; 0 for an input.
   pub input: i64,

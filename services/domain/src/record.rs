@@ -16,7 +16,7 @@ macro_rules! records {
         match self { $(Self::$name(_) => concat!("pa.", $context, ".", stringify!($name))),+ }
       }
 
-      /// The record's type as CloudEvents carry it: `pa.<context>.<Name>.v<version>`.
+      /// The record's type as `CloudEvents` carry it: `pa.<context>.<Name>.v<version>`.
       pub fn versioned_type(&self) -> &'static str {
         match self { $(Self::$name(_) => concat!("pa.", $context, ".", stringify!($name), ".v", $version)),+ }
       }

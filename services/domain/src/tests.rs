@@ -1,1 +1,1 @@
-//! x
+//! What holds for all rules together.

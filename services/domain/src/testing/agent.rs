@@ -47,7 +47,11 @@ pub struct TestAgent {
 impl TestAgent {
   /// An agent that doesn't exist yet.
   pub fn absent() -> Self {
-    let agent = AgentId(Uuid::from_u128(0xa6e0_0000_0000_4000_8000_0000_0000_0001));
+    Self::of(AgentId(Uuid::from_u128(0xa6e0_0000_0000_4000_8000_0000_0000_0001)))
+  }
+
+  /// Nothing yet, under this id.
+  pub fn of(agent: AgentId) -> Self {
     Self { agent, root: Root::default(), things: BTreeMap::new(), log: Vec::new(), now: BEGINNING, inputs: 0 }
   }
 
