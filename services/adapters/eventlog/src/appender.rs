@@ -26,6 +26,8 @@ pub struct Submission<'a> {
   pub producer: &'a str,
   /// The idempotency key; `None`: every append is a new input.
   pub key: Option<&'a str>,
+  /// The business fields as bytes, for a client's key: the same key with other fields is a conflict. `None`: the first wins and content is not compared.
+  pub content: Option<&'a [u8]>,
   /// Who acts.
   pub actor: &'a str,
   pub origin: Origin,
@@ -134,7 +136,7 @@ impl Appender {
       actor: submission.actor.to_owned(),
       origin: submission.origin,
       producer: if submission.key.is_some() { submission.producer.to_owned() } else { String::new() },
-      key: submission.key.map(|key| keys.hash_key(key.as_bytes()).to_vec()).unwrap_or_default(),
+      key: submission.key.map(|key| key_hash(&keys, key, submission.content)).unwrap_or_default(),
       input: 0,
       held: false,
       part: 0,
@@ -191,6 +193,15 @@ impl Appender {
       KeyState::Missing => Err(Error::NoKey { agent }),
     }
   }
+}
+
+/// 32 bytes for the key; for a client's key 32 more for the business fields.
+fn key_hash(keys: &AgentKeys, key: &str, content: Option<&[u8]>) -> Vec<u8> {
+  let mut hash = keys.hash_key(key.as_bytes()).to_vec();
+  if let Some(content) = content {
+    hash.extend_from_slice(&keys.hash_key(&[b"content\0", content].concat()));
+  }
+  hash
 }
 
 #[cfg(test)]

@@ -82,11 +82,11 @@ impl Composer {
     self.record(Some(keys), &meta, input, traceparent, INPUT_BYTES_MAX)
   }
 
-  /// Makes a decision's records.
+  /// Makes a decision's records. Without `keys` the agent was erased: what is decided about it has no content, is not sealed, and readers skip it.
   ///
   /// # Errors
   /// An event does not fit its schema, or a record is larger than [`RECORD_BYTES_MAX`].
-  pub fn decision(&self, keys: &AgentKeys, draft: &Draft<'_>, traceparent: Option<&Arc<str>>) -> Result<Composed, Error> {
+  pub fn decision(&self, keys: Option<&AgentKeys>, draft: &Draft<'_>, traceparent: Option<&Arc<str>>) -> Result<Composed, Error> {
     let mut composed = Composed { records: Vec::with_capacity(draft.events.len()), metas: Vec::with_capacity(draft.events.len()), chain: draft.chain };
     let parts = i32::try_from(draft.events.len()).expect("a decision has at most 64 events");
     for (index, event) in (0_i32..).zip(draft.events) {
@@ -97,10 +97,10 @@ impl Composer {
         parts,
         epoch: draft.epoch,
         seq: draft.seq + i64::from(index),
-        keyid: self.keyid(keys),
+        keyid: keys.map_or(UNSEALED, |keys| self.keyid(keys)),
       };
-      let meta = PaMeta::new(event_core(draft, index), composed.chain, place);
-      let record = self.record(Some(keys), &meta, event, traceparent.cloned(), RECORD_BYTES_MAX)?;
+      let meta = PaMeta::new(event_core(draft, index, event), composed.chain, place);
+      let record = self.record(keys, &meta, event, traceparent.cloned(), RECORD_BYTES_MAX)?;
       composed.chain = chain(&meta, &record.type_name, &record.value);
       composed.records.push(record);
       composed.metas.push(Arc::new(meta));
@@ -161,7 +161,7 @@ impl Composer {
   }
 }
 
-fn event_core(draft: &Draft<'_>, index: i32) -> Meta {
+fn event_core(draft: &Draft<'_>, index: i32, event: &Event) -> Meta {
   let input = draft.input;
   Meta {
     id: derived(input.id, draft.first_index + index.unsigned_abs()),
@@ -172,7 +172,7 @@ fn event_core(draft: &Draft<'_>, index: i32) -> Meta {
     cause: input.id,
     correlation: input.correlation,
     actor: input.actor.clone(),
-    origin: input.origin,
+    origin: pa_domain::origin_of(input, event),
     producer: input.producer.clone(),
     key: input.key.clone(),
     input: draft.position,

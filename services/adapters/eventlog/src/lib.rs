@@ -14,6 +14,7 @@ pub mod meta;
 pub mod opener;
 pub mod pieces;
 pub mod port;
+pub mod postgres;
 pub mod reader;
 pub mod record;
 pub mod seal;

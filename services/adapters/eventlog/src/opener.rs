@@ -104,6 +104,11 @@ impl Opener {
   /// # Errors
   /// As [`Self::input`].
   pub async fn held(&self, held: &HeldInput) -> Result<Opened, Error> {
+    self.input(&Self::stored_of(held)).await
+  }
+
+  /// A held input as it stood in the input log.
+  pub fn stored_of(held: &HeldInput) -> Stored {
     let record = Record {
       id: held.id.0,
       type_name: held.type_name.as_str().into(),
@@ -112,7 +117,7 @@ impl Opener {
       meta: held.meta.clone().into(),
       value: held.value.clone().into(),
     };
-    self.input(&Stored::new(held.position, record)).await
+    Stored::new(held.position, record)
   }
 
   /// Opens an announcement; it is about the partition, so nothing of it is sealed.
@@ -156,11 +161,9 @@ impl Opener {
     if meta.is_about_partition() {
       return Ok(Body::Plain(None));
     }
-    if keyid == UNSEALED && self.sealed {
-      return Ok(Body::Unreadable("it is not sealed, in a log whose records are".to_owned()));
-    }
     let keys = match self.keys(meta.core.agent).await? {
       KeyState::Erased => return Ok(Body::Erased),
+      _ if keyid == UNSEALED && self.sealed => return Ok(Body::Unreadable("it is not sealed, in a log whose records are".to_owned())),
       _ if keyid == UNSEALED => return Ok(Body::Plain(None)),
       KeyState::Ready(keys) if keys.id() == keyid => keys,
       KeyState::Ready(_) | KeyState::Missing => return Err(Error::MissingKey { agent: meta.core.agent, keyid, id: record.id }),

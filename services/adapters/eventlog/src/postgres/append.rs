@@ -1,0 +1,206 @@
+//! Appending: one statement for all that waits in a lane.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pa_store::Disposition;
+use sqlx::{AssertSqlSafe, PgPool, Row};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Tail;
+use super::remote;
+use crate::port::{APPEND_RECORDS_MAX, AppendError};
+use crate::record::{Partition, Position, Record, Stream};
+
+/// Bytes of one statement: a full batch of small records, or a few large ones.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+pub(super) struct Request {
+  pub(super) partition: Partition,
+  pub(super) records: Vec<Record>,
+  pub(super) reply: oneshot::Sender<Result<Vec<Position>, AppendError>>,
+}
+
+pub(super) struct Lane {
+  pub(super) stream: Stream,
+  pub(super) pool: PgPool,
+  pub(super) tails: Arc<HashMap<(Stream, Partition), Tail>>,
+  pub(super) remote: Arc<AtomicBool>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "a lane lives as long as its log: it ends by itself when the last sender is gone")]
+pub(super) fn spawn(lane: Lane, mut requests: mpsc::Receiver<Request>) {
+  let statement = statement(lane.stream);
+  tokio::spawn(async move {
+    let mut left_over = None;
+    loop {
+      let Some(first) = (match left_over.take() {
+        Some(request) => Some(request),
+        None => requests.recv().await,
+      }) else {
+        return;
+      };
+      let batch = gather(first, &mut requests, &mut left_over);
+      lane.write(&statement, batch).await;
+    }
+  });
+}
+
+/// Takes what is there, without waiting: batches size themselves by the length of the commit before.
+fn gather(first: Request, requests: &mut mpsc::Receiver<Request>, left_over: &mut Option<Request>) -> Vec<Request> {
+  let size = |request: &Request| request.records.iter().map(Record::size_bytes).sum::<usize>();
+  let (mut records, mut bytes) = (first.records.len(), size(&first));
+  let mut batch = vec![first];
+  while let Ok(next) = requests.try_recv() {
+    records += next.records.len();
+    bytes += size(&next);
+    if records > APPEND_RECORDS_MAX || bytes > BATCH_BYTES_MAX {
+      *left_over = Some(next);
+      break;
+    }
+    batch.push(next);
+  }
+  batch
+}
+
+fn statement(stream: Stream) -> String {
+  let name = stream.name();
+  format!(
+    "WITH moved AS (\
+       UPDATE log.heads AS h SET next = h.next + w.n FROM unnest($1::int2[], $2::int8[]) AS w(part, n) \
+       WHERE h.stream = '{name}' AND h.part = w.part RETURNING h.part, h.next - w.n AS base), \
+     landed AS (\
+       INSERT INTO log.{name} (part, pos, id, type, source, meta, trace, value) \
+       SELECT r.part, m.base + r.n, r.id, r.type, r.source, r.meta, r.trace, r.value \
+       FROM unnest($3::int2[], $4::int8[], $5::uuid[], $6::text[], $7::text[], $8::bytea[], $9::text[], $10::bytea[]) \
+         AS r(part, n, id, type, source, meta, trace, value) JOIN moved m ON m.part = r.part) \
+     SELECT part, base FROM moved"
+  )
+}
+
+/// The batch as columns.
+#[derive(Default)]
+struct Columns<'a> {
+  moved_parts: Vec<i16>,
+  moved_by: Vec<i64>,
+  part: Vec<i16>,
+  n: Vec<i64>,
+  id: Vec<uuid::Uuid>,
+  type_name: Vec<&'a str>,
+  source: Vec<&'a str>,
+  meta: Vec<&'a [u8]>,
+  trace: Vec<Option<&'a str>>,
+  value: Vec<&'a [u8]>,
+}
+
+impl<'a> Columns<'a> {
+  /// Records of one partition keep the order of their requests; rows are locked in the order of partitions.
+  fn of(batch: &'a [Request]) -> Self {
+    let mut counts: std::collections::BTreeMap<i16, i64> = std::collections::BTreeMap::new();
+    let mut columns = Self::default();
+    for request in batch {
+      let part = sql_part(request.partition);
+      let count = counts.entry(part).or_default();
+      for record in &request.records {
+        columns.part.push(part);
+        columns.n.push(*count);
+        columns.id.push(record.id);
+        columns.type_name.push(&record.type_name);
+        columns.source.push(&record.source);
+        columns.meta.push(&record.meta);
+        columns.trace.push(record.traceparent.as_deref());
+        columns.value.push(&record.value);
+        *count += 1;
+      }
+    }
+    (columns.moved_parts, columns.moved_by) = counts.into_iter().unzip();
+    columns
+  }
+}
+
+impl Lane {
+  async fn write(&self, statement: &str, batch: Vec<Request>) {
+    let result = self.insert(statement, &batch).await;
+    match result {
+      Ok(bases) => self.acknowledge(batch, bases),
+      Err(error) => {
+        let unknown = error.disposition() == Disposition::Unknown;
+        tracing::warn!(stream = self.stream.name(), unknown, error = &error as &dyn std::error::Error, "append failed");
+        metrics::counter!("pa_log_append_failures_total", "stream" => self.stream.name()).increment(1);
+        for request in batch {
+          let (stream, partition) = (self.stream.name(), request.partition);
+          let answer = if unknown { AppendError::Unknown { stream, partition, source: None } } else { AppendError::Refused { stream, partition, reason: error.to_string() } };
+          answer_caller(request.reply, Err(answer));
+        }
+      }
+    }
+  }
+
+  async fn insert(&self, statement: &str, batch: &[Request]) -> Result<HashMap<i16, Position>, pa_store::Error> {
+    // Getting the connection is not yet sending: a failure here is certain.
+    let mut connection = self.pool.acquire().await.map_err(pa_store::error::reading("reach the log"))?;
+    let columns = Columns::of(batch);
+    let rows = sqlx::query(AssertSqlSafe(statement))
+      .bind(&columns.moved_parts)
+      .bind(&columns.moved_by)
+      .bind(&columns.part)
+      .bind(&columns.n)
+      .bind(&columns.id)
+      .bind(&columns.type_name)
+      .bind(&columns.source)
+      .bind(&columns.meta)
+      .bind(&columns.trace)
+      .bind(&columns.value)
+      .fetch_all(&mut *connection)
+      .await
+      .map_err(pa_store::error::writing("append to the log"))?;
+    let mut bases = HashMap::with_capacity(rows.len());
+    for row in rows {
+      let part: i16 = row.try_get(0).map_err(pa_store::error::writing("append to the log"))?;
+      let base: i64 = row.try_get(1).map_err(pa_store::error::writing("append to the log"))?;
+      bases.insert(part, base);
+    }
+    Ok(bases)
+  }
+
+  fn acknowledge(&self, batch: Vec<Request>, mut next: HashMap<i16, Position>) {
+    metrics::counter!("pa_log_records_total", "stream" => self.stream.name()).increment(batch.iter().map(|request| request.records.len() as u64).sum());
+    let mut answers = Vec::with_capacity(batch.len());
+    for request in batch {
+      let Some(position) = next.get_mut(&sql_part(request.partition)) else {
+        let reason = "the log has no such partition".to_owned();
+        answers.push((request.reply, Err(AppendError::Refused { stream: self.stream.name(), partition: request.partition, reason })));
+        continue;
+      };
+      let first = *position;
+      *position += i64::try_from(request.records.len()).unwrap_or(i64::MAX);
+      if let Some(tail) = self.tails.get(&(self.stream, request.partition)) {
+        tail.end.send_if_modified(|end| {
+          let higher = *position > *end;
+          *end = (*end).max(*position);
+          higher
+        });
+      }
+      answers.push((request.reply, Ok((first..*position).collect())));
+    }
+    if self.remote.load(Ordering::Relaxed) {
+      let parts = next.keys().copied().collect();
+      remote::tell(&self.pool, self.stream, parts);
+    }
+    for (reply, answer) in answers {
+      answer_caller(reply, answer);
+    }
+  }
+}
+
+/// A caller that went away doesn't mind; the records stay appended.
+fn answer_caller(reply: oneshot::Sender<Result<Vec<Position>, AppendError>>, answer: Result<Vec<Position>, AppendError>) {
+  if reply.send(answer).is_err() {
+    tracing::debug!("the caller of an append went away");
+  }
+}
+
+pub(super) fn sql_part(partition: Partition) -> i16 {
+  i16::try_from(partition).unwrap_or(i16::MAX)
+}
