@@ -8,6 +8,7 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: 'es2022',
+    cssTarget: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -34,7 +34,7 @@ export function openPage(): Page {
   const store = new Store<State>(initialState);
   const storage = browserStorage();
   const request: Request = requester('/graphql');
-  const sender = new Sender(store, request, storage, randomId());
+  const sender = new Sender(store, request, storage, tabId());
   const actions = new Actions(store, request);
   const draft = new ComposerDraft({ storage, upload, makePreview: previewOf, dropPreview: URL.revokeObjectURL });
   const socket = new URL('/graphql/ws', window.location.href);
@@ -59,6 +59,19 @@ export function openPage(): Page {
     readSystem: async () => (await request(System, {})).system,
     markRead: () => markRead(store, storage),
   };
+}
+
+/** Names this tab; kept over a reload, so that a reloaded tab goes on sending its own messages at once. */
+function tabId(): string {
+  const fresh = randomId();
+  try {
+    const known = sessionStorage.getItem('pa.tab');
+    if (known !== null) return known;
+    sessionStorage.setItem('pa.tab', fresh);
+  } catch {
+    // Blocked storage: the name lasts until the reload.
+  }
+  return fresh;
 }
 
 /** Once everything is there: recall what was read, and on first use tell the agent the browser's time zone. */

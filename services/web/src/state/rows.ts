@@ -45,13 +45,14 @@ export function rowsOf(messages: readonly Message[], outgoing: readonly OutboxEn
     if (!isShown(message)) continue;
     const joined = open(new Date(message.createdAt), sideOf(message));
     const asked = message.replyToId === null ? undefined : byId.get(message.replyToId);
+    const answers = message.role === 'AGENT' && asked && asked.id !== lastAsked ? asked : null;
     const reply = message.replyId === null ? undefined : byId.get(message.replyId);
     rows.push({
       kind: 'message',
       key: message.id,
       message,
-      joined,
-      answers: message.role === 'AGENT' && asked && asked.id !== lastAsked ? asked : null,
+      joined: joined && !answers,
+      answers,
       beingAnswered: writingFor.has(message.id),
       answeredTogether: message.status === 'ANSWERED' && reply !== undefined && reply.replyToId !== null && reply.replyToId !== message.id,
     });

@@ -76,7 +76,9 @@ export class Sender {
 
   /** Sends the next entry if none is on its way. */
   pump(): void {
-    if (this.#sending || this.store.get().phase !== 'ready') return;
+    const { phase, link } = this.store.get();
+    // While nobody answers, an entry that never went out stays one that can be taken back for sure.
+    if (this.#sending || phase !== 'ready' || (link.state === 'lost' && !link.reachable)) return;
     const entry = nextToSend(this.store.get().outbox, this.tab, this.now());
     if (!entry) {
       // What another tab is sending is looked at again later: that tab may be gone.

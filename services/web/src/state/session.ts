@@ -56,7 +56,8 @@ export class Session {
   drop(): void {
     if (!this.#closeLink) return;
     this.#closeLink();
-    this.#ended('lost');
+    this.#closeLink = null;
+    this.#retryLater(false);
   }
 
   /** Reads the next older page; answers false when nobody answered, so that the caller does not ask on and on. */
@@ -84,14 +85,22 @@ export class Session {
 
   async #connect(): Promise<void> {
     const { store } = this.#parts;
-    store.update((state) => (state.link.state === 'lost' ? { ...state, link: { state: 'lost', waiting: false } } : state));
+    store.update((state) => (state.link.state === 'lost' ? { ...state, link: { ...state.link, waiting: false } } : state));
     try {
       if (store.get().phase === 'ready') await this.#probe();
       else await this.#load();
+      this.#answered();
       this.#open();
     } catch (cause) {
       this.#failed(cause);
     }
+  }
+
+  /** Requests are answered: what waits to be sent can go, also while the link itself does not stand. */
+  #answered(): void {
+    const { store, sender } = this.#parts;
+    store.update((state) => (state.link.state === 'lost' ? { ...state, link: { ...state.link, reachable: true } } : state));
+    sender.wake();
   }
 
   async #load(): Promise<void> {
@@ -111,12 +120,11 @@ export class Session {
   }
 
   #open(): void {
-    const { store, openLink, sender } = this.#parts;
+    const { store, openLink } = this.#parts;
     this.#closeLink = openLink(store.get().cursor, {
       opened: () => {
         this.#openedAt = this.#now();
         store.update((state) => ({ ...state, link: { state: 'live' } }));
-        sender.wake();
       },
       received: (envelope) => this.#received(envelope),
       ended: (end) => this.#ended(end),
@@ -147,7 +155,7 @@ export class Session {
     const settled = this.#openedAt > 0 && this.#now() - this.#openedAt > LINK_SETTLED_MS;
     if (settled) this.#failures = 0;
     this.#openedAt = 0;
-    this.#failed(new RequestError('unreached', 'the link was lost'));
+    this.#retryLater(true);
   }
 
   #failed(cause: unknown): void {
@@ -157,7 +165,12 @@ export class Session {
       store.update((state) => ({ ...state, phase: 'outdated' }));
       return;
     }
-    store.update((state) => linkLost(state.phase === 'starting' ? { ...state, phase: 'unreachable' } : state, true));
+    store.update((state) => (state.phase === 'starting' ? { ...state, phase: 'unreachable' } : state));
+    this.#retryLater(false);
+  }
+
+  #retryLater(reachable: boolean): void {
+    this.#parts.store.update((state) => linkLost(state, reachable));
     const ceiling = Math.min(RETRY_FIRST_MS * 2 ** this.#failures, RETRY_LAST_MS);
     this.#failures += 1;
     clearTimeout(this.#timer);

@@ -14,8 +14,11 @@ import { withMessage, withReplyPiece, withStep, timelineOf, type Message, type P
  */
 export type Phase = 'starting' | 'unreachable' | 'signedOut' | 'outdated' | 'ready';
 
-/** `opening` until the first link stands; `lost` from its end until the next one stands. */
-export type Link = { state: 'opening' | 'live' } | { state: 'lost'; waiting: boolean };
+/**
+ * `opening` until the first link stands; `lost` from its end until the next one stands. While it is lost, `waiting` says that
+ * the next try has not begun, and `reachable` that plain requests are answered all the same.
+ */
+export type Link = { state: 'opening' | 'live' } | { state: 'lost'; waiting: boolean; reachable: boolean };
 
 export type Settings = SettingsFields;
 export type Viewer = BootData['viewer'];
@@ -106,9 +109,9 @@ export function withSettings(state: State, settings: Settings): State {
 }
 
 /** The link ended: what only a live link can know is no longer shown. */
-export function linkLost(state: State, waiting: boolean): State {
+export function linkLost(state: State, reachable: boolean): State {
   const timeline = state.timeline && state.timeline.step !== null ? { ...state.timeline, step: null } : state.timeline;
-  return { ...state, timeline, link: { state: 'lost', waiting } };
+  return { ...state, timeline, link: { state: 'lost', waiting: true, reachable } };
 }
 
 /** What was read never becomes less. */

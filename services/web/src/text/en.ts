@@ -77,6 +77,7 @@ export const en = {
   'status.together': 'Answered together with another message',
   'status.sending': 'Sending…',
   'status.queued': 'Goes out when the connection is back',
+  'status.unsure': 'Not confirmed; tried again when the connection is back',
   'status.unconfirmed': 'Not confirmed yet, trying again',
   'status.refused': 'Not sent. {reason}',
   'status.edit': 'Edit',

@@ -79,6 +79,7 @@ export const zhCN: Dictionary = {
   'status.together': '已与另一条消息一并回答',
   'status.sending': '正在发送…',
   'status.queued': '连接恢复后送出',
+  'status.unsure': '尚未确认，连接恢复后重试',
   'status.unconfirmed': '尚未确认，正在重试',
   'status.refused': '未发送。{reason}',
   'status.edit': '编辑',

@@ -3,7 +3,7 @@ import { useMemo, type ReactNode } from 'react';
 import { unarrived } from '../state/outbox';
 import { rowsOf, type Row } from '../state/rows';
 import { useStore } from '../state/store';
-import type { Timeline } from '../state/timeline';
+import { writingReply, type Timeline } from '../state/timeline';
 import { useText } from '../text/text';
 import { Announcer } from './Announcer';
 import { Composer } from './Composer';
@@ -31,7 +31,7 @@ export function Conversation(): ReactNode {
         <div className="dock">
           <div className="dock-inner">
             <p className="step" data-testid="step" role="status">
-              {link === 'live' && timeline.step !== null && <StepLine code={timeline.step} />}
+              {link === 'live' && timeline.step !== null && writingReply(timeline) && <StepLine code={timeline.step} />}
             </p>
             <LinkNote />
             <Composer />

@@ -38,7 +38,12 @@ function AgentBubble({ row, draft }: Props): ReactNode {
       <article className="message" data-message={message.id} data-testid="message" data-role={message.role} data-status={message.status} aria-busy={writing}>
         <span className="hidden">{t('message.fromAgent')}: </span>
         <div className={`bubble ${writing ? 'writing' : ''}`}>{text === '' && writing ? <Dots /> : <Markdown text={text} />}</div>
-        <Beside message={message} text={text} />
+        {text !== '' && (
+          <>
+            <CopyButton text={text} />
+            <WrittenAt message={message} />
+          </>
+        )}
       </article>
       <FileCards files={message.attachments} />
       {message.incomplete && <p className="under">{t('message.incomplete')}</p>}
@@ -55,8 +60,13 @@ function PersonBubble({ row }: { row: MessageRow }): ReactNode {
       <FileCards files={message.attachments} />
       <article className="message" data-message={message.id} data-testid="message" data-role={message.role} data-status={message.status}>
         <span className="hidden">{message.author ?? t('message.fromYou')}: </span>
-        {message.text !== '' && <div className="bubble plain">{message.text}</div>}
-        {message.text !== '' && <Beside message={message} text={message.text} />}
+        {message.text !== '' && (
+          <>
+            <WrittenAt message={message} />
+            <div className="bubble plain">{message.text}</div>
+            <CopyButton text={message.text} />
+          </>
+        )}
       </article>
       <MessageStatusLine row={row} />
     </li>
@@ -75,17 +85,24 @@ function Dots(): ReactNode {
   );
 }
 
-/** What stands beside the bubble on the right when it is pointed at or focused: copy, and when it was written. */
-function Beside({ message, text }: { message: Message; text: string }): ReactNode {
-  const { t, clock } = useText();
+/** Beside the bubble on the right, when it is pointed at or focused. */
+function CopyButton({ text }: { text: string }): ReactNode {
+  const { t } = useText();
   const { copied, copy } = useCopy();
   const label = t(copied ? 'message.copied' : 'message.copy');
-  if (text === '') return null;
   return (
     <span className="beside">
       <button type="button" className="icon-button small" aria-label={label} title={label} onClick={() => copy(text)} data-testid="copy">
         {copied ? <CheckIcon /> : <CopyIcon />}
       </button>
+    </span>
+  );
+}
+
+function WrittenAt({ message }: { message: Message }): ReactNode {
+  const { clock } = useText();
+  return (
+    <span className="beside">
       <time dateTime={message.createdAt}>{clock(new Date(message.createdAt))}</time>
     </span>
   );

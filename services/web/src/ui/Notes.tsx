@@ -54,7 +54,7 @@ export function RehearsalNote(): ReactNode {
   return (
     <aside className="rehearsal-note" data-testid="rehearsal-note">
       <p>
-        {t('rehearsal.lead')} {t('rehearsal.how')}
+        {t('rehearsal.lead')} <span className="rehearsal-how">{t('rehearsal.how')}</span>
       </p>
       <button type="button" className="icon-button small" aria-label={t('rehearsal.dismiss')} title={t('rehearsal.dismiss')} onClick={dismiss}>
         <CloseIcon />

@@ -29,7 +29,7 @@ function OnItsWay({ entry, drop }: { entry: OutboxEntry; drop: Props['drop'] }):
   const { t } = useText();
   const live = useStore(usePage().store, (state) => state.link.state === 'live');
   const editAgain = useEditAgain();
-  const standing = entry.tries > 1 ? 'status.unconfirmed' : live || entry.tries === 1 ? 'status.sending' : 'status.queued';
+  const standing = live ? (entry.tries > 1 ? 'status.unconfirmed' : 'status.sending') : entry.tries > 0 ? 'status.unsure' : 'status.queued';
   return (
     <p className="under waiting" data-testid="status-sending">
       <ClockIcon />

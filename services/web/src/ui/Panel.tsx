@@ -3,9 +3,9 @@ import { useEffect, useRef, type ReactNode } from 'react';
 import { useText } from '../text/text';
 import { CloseIcon } from './icons';
 
-type Props = { title: string; testId: string; close: () => void; children: ReactNode };
+type Props = { title: string; testId: string; close: () => void; aside?: ReactNode; children: ReactNode };
 
-export function Panel({ title, testId, close, children }: Props): ReactNode {
+export function Panel({ title, testId, close, aside, children }: Props): ReactNode {
   const { t } = useText();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -18,6 +18,7 @@ export function Panel({ title, testId, close, children }: Props): ReactNode {
       <div className="panel-inner">
         <header className="panel-head">
           <h2>{title}</h2>
+          {aside}
           <button type="button" className="icon-button" aria-label={t('panel.close')} onClick={end}>
             <CloseIcon />
           </button>

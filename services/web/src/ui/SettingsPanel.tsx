@@ -24,7 +24,7 @@ export function SettingsPanel({ close }: { close: () => void }): ReactNode {
   const { standing, save } = useSaving();
   if (!settings) return null;
   return (
-    <Panel title={t('settings.title')} testId="settings" close={close}>
+    <Panel title={t('settings.title')} testId="settings" close={close} aside={<SavingLine standing={standing} />}>
       <Section title={t('settings.agent')}>
         <NameField settings={settings} save={save} />
       </Section>
@@ -45,7 +45,6 @@ export function SettingsPanel({ close }: { close: () => void }): ReactNode {
       <Section title={t('settings.appearance')}>
         <ThemeField />
       </Section>
-      <SavingLine standing={standing} />
     </Panel>
   );
 }

@@ -1,0 +1,46 @@
+/** Proves D24: the page speaks English and Simplified Chinese, both whole. */
+import { expect, test } from 'vitest';
+import { en, type TextKey } from './en';
+import { chooseLanguage, textIn } from './text';
+import { zhCN } from './zh-CN';
+
+const holes = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([hole]) => hole).sort();
+
+test('both languages have the same texts with the same holes', () => {
+  expect(Object.keys(zhCN).sort()).toEqual(Object.keys(en).sort());
+  for (const key of Object.keys(en) as TextKey[]) {
+    expect(holes(zhCN[key]), key).toEqual(holes(en[key]));
+    expect(zhCN[key].trim(), key).not.toBe('');
+  }
+});
+
+test('the chosen language wins over the browser’s, and the browser’s over English', () => {
+  expect(chooseLanguage('zh-CN', ['en-US'])).toBe('zh-CN');
+  expect(chooseLanguage('', ['zh-TW', 'en'])).toBe('zh-CN');
+  expect(chooseLanguage('', ['fr-FR', 'zh'])).toBe('zh-CN');
+  expect(chooseLanguage('', ['fr-FR'])).toBe('en');
+});
+
+/** Proves RUN-30 for notices and steps. */
+test('a code without a sentence never reaches the reader', () => {
+  const { notice, step, problem } = textIn('en');
+  expect(notice('SOME_NEW_CODE', [])).not.toContain('SOME_NEW_CODE');
+  expect(step('pa_internal_thing')).not.toContain('pa_internal_thing');
+  expect(problem('SOME_NEW_CODE')).not.toContain('SOME_NEW_CODE');
+});
+
+test('a known notice is told in the reader’s language', () => {
+  expect(textIn('en').notice('REPLY_INTERRUPTED', [])).toContain('interrupted');
+  expect(textIn('zh-CN').notice('REPLY_INTERRUPTED', [])).toContain('中断');
+});
+
+test('days are named from where the reader is', () => {
+  const { day } = textIn('en', 'Asia/Tokyo');
+  const now = new Date('2026-03-01T16:00:00Z'); // already the second of March in Tokyo
+  expect(day(new Date('2026-03-01T15:30:00Z'), now)).toBe('Today');
+  expect(day(new Date('2026-03-01T14:30:00Z'), now)).toBe('Yesterday');
+});
+
+test('a zone that the browser does not know falls back to its own', () => {
+  expect(textIn('en', 'Mars/Olympus').timeZone).toBeUndefined();
+});
