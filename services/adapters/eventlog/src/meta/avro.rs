@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{Error, NAME_BYTES_MAX, NO_HASH, PaMeta, Place};
 
 /// `C3 01` and the fingerprint of `schemas/log/meta.v1.avsc`.
-pub const FINGERPRINT: [u8; 10] = [0xc3, 0x01, 0, 0, 0, 0, 0, 0, 0, 0];
+pub const FINGERPRINT: [u8; 10] = [0xc3, 0x01, 0xc2, 0xef, 0x12, 0x52, 0x16, 0x12, 0x21, 0x1d];
 
 /// Encodes metadata as the `pa-meta` header's bytes.
 ///
