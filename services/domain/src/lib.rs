@@ -14,6 +14,7 @@ pub mod conversation;
 pub mod event;
 pub mod execution;
 pub mod ids;
+pub mod lenient_json;
 pub mod limits;
 pub mod log;
 pub mod meta;

@@ -1,1 +1,66 @@
-//! pa-gateway
+//! The edge: page, GraphQL, files, sign-in, webhooks and operations over HTTP.
+//!
+//! Only this crate knows HTTP-in and GraphQL. It decides nothing: a mutation is checked for its form, appended, and answered with the decision as read back; a query
+//! reads the read model; a subscription reads it again after each commit. Invariants:
+//! - Nobody sees another account's data: every read and write names the account of the credential.
+//! - What was appended is never reported as not accepted, and what certainly was not is never reported as accepted.
+//! - Memory is bounded however slow or hostile the other side is.
+//!
+//! [`Gateway::new`] takes its [`Parts`]; [`operations`] are the routes of a process without page. Read next: `http/mod.rs`, then `graphql/mod.rs`.
+
+mod auth;
+mod config;
+mod edge;
+mod files;
+mod graphql;
+mod http;
+mod limits;
+mod requests;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod updates;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub use auth::Places;
+pub use config::{Config, ConfigError};
+pub use edge::{OfferedModel, Parts};
+pub use http::{Metrics, Readiness, operations, serve};
+
+use edge::Edge;
+
+/// The edge of one process.
+#[derive(Clone)]
+pub struct Gateway {
+    edge: Edge,
+}
+
+impl Gateway {
+    /// The edge made of its parts.
+    pub fn new(parts: Parts) -> Self {
+        Self { edge: Edge::new(parts) }
+    }
+
+    /// Every route, the operations among them.
+    pub fn router(&self) -> Router {
+        http::router(self.edge.clone())
+    }
+
+    /// Serves until `shutdown`; then takes no connection more, closes the sockets with 1001 and lets running requests end within ten seconds.
+    pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
+        serve(listener, self.router(), shutdown).await;
+    }
+
+    /// The schema in GraphQL's own language: what `schemas/read_model.graphql` holds.
+    pub fn sdl() -> String {
+        graphql::sdl()
+    }
+
+    /// Subscriptions that are open now.
+    pub fn live_subscriptions() -> usize {
+        updates::live_count()
+    }
+}
