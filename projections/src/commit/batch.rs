@@ -1,0 +1,225 @@
+//! A batch: the rows of every projection after some decisions, merged.
+//!
+//! A decision is folded whole before any of it is merged, so a fold that fails leaves nothing of its decision behind. Whoever fails is parked: the agent's later
+//! facts are skipped, in this batch and in all that follow, until its rows are built anew.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pa_domain::{AgentId, Event, agent};
+
+use super::{Argument, Fact, Mark, Projection, Statement};
+use crate::system::{self, Parking};
+use crate::{accounts, audit, conversation, indicator, queue, settings, timers, usage};
+
+/// What one fact changes, for each projection.
+#[derive(Debug, Default)]
+pub struct Folded {
+  pub accounts: Vec<<accounts::Rows as Projection>::Change>,
+  pub audit: Vec<<audit::Rows as Projection>::Change>,
+  pub conversation: Vec<<conversation::Rows as Projection>::Change>,
+  pub indicator: Vec<<indicator::Rows as Projection>::Change>,
+  pub queue: Vec<<queue::Rows as Projection>::Change>,
+  pub settings: Vec<<settings::Rows as Projection>::Change>,
+  pub timers: Vec<<timers::Rows as Projection>::Change>,
+  pub usage: Vec<<usage::Rows as Projection>::Change>,
+}
+
+/// Folds a fact for every projection. Pure.
+pub fn fold(fact: &Fact<'_>) -> Folded {
+  Folded {
+    accounts: accounts::Rows::fold(fact),
+    audit: audit::Rows::fold(fact),
+    conversation: conversation::Rows::fold(fact),
+    indicator: indicator::Rows::fold(fact),
+    queue: queue::Rows::fold(fact),
+    settings: settings::Rows::fold(fact),
+    timers: timers::Rows::fold(fact),
+    usage: usage::Rows::fold(fact),
+  }
+}
+
+/// The rows of every projection as a batch of decisions changes them.
+#[derive(Debug)]
+pub struct Batch {
+  fold: fn(&Fact<'_>) -> Folded,
+  pub(crate) accounts: accounts::Rows,
+  pub(crate) audit: audit::Rows,
+  pub(crate) conversation: conversation::Rows,
+  pub(crate) indicator: indicator::Rows,
+  pub(crate) queue: queue::Rows,
+  pub(crate) settings: settings::Rows,
+  pub(crate) timers: timers::Rows,
+  pub(crate) usage: usage::Rows,
+  /// The newest ordinal of each agent that moved.
+  progress: HashMap<AgentId, i64>,
+  erased: BTreeSet<AgentId>,
+  parked: BTreeMap<AgentId, Parking>,
+  /// Parked before this batch or in it: the ordinal from which on facts are skipped.
+  skipped: BTreeMap<AgentId, i64>,
+  facts: usize,
+}
+
+impl Batch {
+  /// An empty batch of a partition whose parked agents are `parked`.
+  pub fn new(parked: &BTreeMap<AgentId, i64>) -> Self {
+    Self::folding_with(fold, parked)
+  }
+
+  /// An empty batch that folds with another function, such as one that fails.
+  pub fn folding_with(fold: fn(&Fact<'_>) -> Folded, parked: &BTreeMap<AgentId, i64>) -> Self {
+    Self {
+      fold,
+      accounts: accounts::Rows::default(),
+      audit: audit::Rows::default(),
+      conversation: conversation::Rows::default(),
+      indicator: indicator::Rows::default(),
+      queue: queue::Rows::default(),
+      settings: settings::Rows::default(),
+      timers: timers::Rows::default(),
+      usage: usage::Rows::default(),
+      progress: HashMap::new(),
+      erased: BTreeSet::new(),
+      parked: BTreeMap::new(),
+      skipped: parked.clone(),
+      facts: 0,
+    }
+  }
+
+  /// Folds a whole decision in. All facts of a decision are of one agent.
+  pub fn add_decision(&mut self, facts: &[Fact<'_>]) {
+    let Some((first, last)) = facts.first().zip(facts.last()) else { return };
+    let agent = first.meta.agent;
+    if facts.iter().any(|fact| matches!(fact.event, Event::Agent(agent::Event::AgentErased(_)))) {
+      return self.erase(agent);
+    }
+    if self.erased.contains(&agent) || self.skipped.contains_key(&agent) {
+      return;
+    }
+    let fold = self.fold;
+    // The folds are pure and their results are thrown away after a panic, so nothing half-changed can be seen.
+    match catch_unwind(AssertUnwindSafe(|| facts.iter().map(fold).collect::<Vec<_>>())) {
+      Ok(folded) => {
+        for (fact, folded) in facts.iter().zip(folded) {
+          self.merge(fact, folded);
+        }
+        self.facts += facts.len();
+        self.progress.insert(agent, last.meta.ordinal);
+      }
+      Err(panic) => self.park(first.partition, agent, first.meta.ordinal, &reason(panic.as_ref())),
+    }
+  }
+
+  /// Parks an agent from `ordinal` on: its earlier facts count, later ones are skipped.
+  pub fn park(&mut self, partition: u16, agent: AgentId, ordinal: i64, error: &str) {
+    if self.skipped.contains_key(&agent) || self.erased.contains(&agent) {
+      return;
+    }
+    self.skipped.insert(agent, ordinal);
+    self.parked.insert(agent, Parking { partition, from: ordinal, error: error.to_owned() });
+  }
+
+  /// Takes every row of an agent away, and that it was parked.
+  pub fn erase(&mut self, agent: AgentId) {
+    self.accounts.forget(agent);
+    self.audit.forget(agent);
+    self.conversation.forget(agent);
+    self.indicator.forget(agent);
+    self.queue.forget(agent);
+    self.settings.forget(agent);
+    self.timers.forget(agent);
+    self.usage.forget(agent);
+    self.progress.remove(&agent);
+    self.parked.remove(&agent);
+    self.skipped.remove(&agent);
+    self.erased.insert(agent);
+  }
+
+  /// The newest ordinal of each agent that this batch moves.
+  pub fn progress(&self) -> impl Iterator<Item = (AgentId, i64)> {
+    self.progress.iter().map(|(agent, ordinal)| (*agent, *ordinal))
+  }
+
+  /// Agents whose facts are skipped from now on.
+  pub fn skipped(&self) -> &BTreeMap<AgentId, i64> {
+    &self.skipped
+  }
+
+  /// Agents that this batch parks.
+  pub fn parked(&self) -> &BTreeMap<AgentId, Parking> {
+    &self.parked
+  }
+
+  /// Agents that this batch erases.
+  pub fn erased(&self) -> &BTreeSet<AgentId> {
+    &self.erased
+  }
+
+  /// How many facts were folded in.
+  pub fn facts(&self) -> usize {
+    self.facts
+  }
+
+  /// Says whether jobs changed, so that workers may look for work.
+  pub fn changes_queue(&self) -> bool {
+    !self.queue.is_empty()
+  }
+
+  /// Says whether timers changed.
+  pub fn changes_timers(&self) -> bool {
+    !self.timers.is_empty()
+  }
+
+  /// The one statement that moves the partition and writes every row; its answer is 1, or 0 where the partition stands elsewhere.
+  pub fn statement<'a>(&'a self, partition: u16, expected: &'a Mark, next: &'a Mark, hint: bool) -> Statement<'a> {
+    let mut statement = system::write::moving(partition, expected, next);
+    self.write_rows(&mut statement);
+    system::write::end(&mut statement, partition, hint);
+    statement
+  }
+
+  /// The same rows with no condition on the position, for a copy that nobody else writes.
+  pub(crate) fn unguarded_statement(&self) -> Statement<'_> {
+    let mut statement = Statement::beginning("SELECT 1::bigint AS one", []);
+    self.write_rows(&mut statement);
+    statement.end("SELECT count(*) FROM committed", []);
+    statement
+  }
+
+  fn write_rows<'a>(&'a self, statement: &mut Statement<'a>) {
+    self.accounts.write(statement);
+    self.audit.write(statement);
+    self.conversation.write(statement);
+    self.indicator.write(statement);
+    self.queue.write(statement);
+    self.settings.write(statement);
+    self.timers.write(statement);
+    self.usage.write(statement);
+    system::write::progress(statement, &self.progress);
+    system::write::parked(statement, &self.parked);
+    if !self.erased.is_empty() {
+      let erased: Vec<_> = self.erased.iter().map(|agent| agent.0).collect();
+      for text in crate::schema::ERASURES {
+        statement.part(text, [Argument::Uuids(erased.clone())]);
+      }
+    }
+  }
+
+  fn merge(&mut self, fact: &Fact<'_>, folded: Folded) {
+    let agent = fact.meta.agent;
+    folded.accounts.into_iter().for_each(|change| self.accounts.merge(agent, change));
+    folded.audit.into_iter().for_each(|change| self.audit.merge(agent, change));
+    folded.conversation.into_iter().for_each(|change| self.conversation.merge(agent, change));
+    folded.indicator.into_iter().for_each(|change| self.indicator.merge(agent, change));
+    folded.queue.into_iter().for_each(|change| self.queue.merge(agent, change));
+    folded.settings.into_iter().for_each(|change| self.settings.merge(agent, change));
+    folded.timers.into_iter().for_each(|change| self.timers.merge(agent, change));
+    folded.usage.into_iter().for_each(|change| self.usage.merge(agent, change));
+  }
+}
+
+/// What a panic said; the page shows it beside the parked agent.
+fn reason(panic: &(dyn std::any::Any + Send)) -> String {
+  let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+  format!("the fold panicked: {}", said.unwrap_or("without a message"))
+}

@@ -1,0 +1,141 @@
+//! From a fact to changes of jobs and open calls. Pure.
+
+use pa_domain::call::{self, Class};
+use pa_domain::conversation;
+use pa_domain::execution::{self, JobKind};
+use pa_domain::{CallId, ConversationId, Event, JobId, MessageId, Meta, Timestamp};
+
+use super::JobState;
+
+/// A change of a job's or a call's row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+  Requested(JobRow),
+  Moved(JobPatch),
+  Ended(JobId),
+  CallOpened(Box<CallRow>),
+  CallUnknown { call: CallId, changed: i64 },
+  CallSettled(CallId),
+}
+
+/// A job with its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobRow {
+  pub id: JobId,
+  pub kind: JobKind,
+  pub conversation: ConversationId,
+  pub reply: MessageId,
+  pub state: JobState,
+  pub execution: i32,
+  pub since: Timestamp,
+  pub limit: Option<Timestamp>,
+  pub changed: i64,
+}
+
+/// A job's execution began or is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobPatch {
+  pub id: JobId,
+  pub state: JobState,
+  /// None: stays.
+  pub execution: Option<i32>,
+  pub since: Timestamp,
+  pub limit: Option<Timestamp>,
+  pub changed: i64,
+}
+
+/// A call that has begun.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallRow {
+  pub id: CallId,
+  pub job: JobId,
+  pub execution: i32,
+  pub step: i32,
+  pub index: i32,
+  pub tool: String,
+  pub class: Class,
+  pub action: String,
+  pub limit_millis: i64,
+  pub started: Timestamp,
+  pub unknown: bool,
+  pub changed: i64,
+}
+
+/// What a fact changes here.
+pub(super) fn fold(meta: &Meta, event: &Event) -> Option<Change> {
+  match event {
+    Event::Conversation(event) => of_conversation(meta, event),
+    Event::Execution(event) => of_execution(meta, event),
+    Event::Call(event) => of_call(meta, event),
+    Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
+  }
+}
+
+fn of_conversation(meta: &Meta, event: &conversation::Event) -> Option<Change> {
+  use conversation::Event as E;
+  match event {
+    E::ReplyRequested(requested) => Some(Change::Requested(JobRow {
+      id: requested.job,
+      kind: JobKind::Reply,
+      conversation: requested.conversation,
+      reply: requested.reply,
+      state: JobState::Claimable,
+      execution: 0,
+      since: meta.at,
+      limit: None,
+      changed: meta.ordinal,
+    })),
+    E::ReplyPosted(posted) => Some(Change::Ended(posted.job)),
+    E::ReplyStopped(stopped) => Some(Change::Ended(stopped.job)),
+    E::ReplyFailed(failed) => Some(Change::Ended(failed.job)),
+    // A retried message's job comes with its turn.
+    E::MessageRetried(_) | E::ConversationOpened(_) | E::MessageAdmitted(_) | E::NoticePosted(_) => None,
+  }
+}
+
+fn of_execution(meta: &Meta, event: &execution::Event) -> Option<Change> {
+  use execution::Event as E;
+  let over = |id| Some(Change::Moved(JobPatch { id, state: JobState::Claimable, execution: None, since: meta.at, limit: None, changed: meta.ordinal }));
+  match event {
+    E::ExecutionStarted(started) => Some(Change::Moved(JobPatch {
+      id: started.job,
+      state: JobState::Running,
+      execution: Some(started.execution),
+      since: meta.at,
+      limit: Some(started.limit_ms),
+      changed: meta.ordinal,
+    })),
+    E::ExecutionLost(event) => over(event.job),
+    E::ExecutionYielded(event) => over(event.job),
+    E::ExecutionFailed(event) => over(event.job),
+    E::ExecutionStopped(event) => over(event.job),
+    E::ExecutionFinished(event) => over(event.job),
+    E::StepRecorded(_) => None,
+  }
+}
+
+fn of_call(meta: &Meta, event: &call::Event) -> Option<Change> {
+  use call::Event as E;
+  match event {
+    E::CallStarted(started) => Some(Change::CallOpened(Box::new(CallRow {
+      id: started.call,
+      job: started.job,
+      execution: started.execution,
+      step: started.step,
+      index: started.index,
+      tool: started.tool.clone(),
+      class: started.class,
+      action: started.action.clone(),
+      limit_millis: started.limit_millis,
+      started: started.started_ms,
+      unknown: false,
+      changed: meta.ordinal,
+    }))),
+    E::CallUnknown(unknown) => Some(Change::CallUnknown { call: unknown.call, changed: meta.ordinal }),
+    E::CallReturned(event) => Some(Change::CallSettled(event.call)),
+    E::CallFailed(event) => Some(Change::CallSettled(event.call)),
+    E::CallReconciled(event) => Some(Change::CallSettled(event.call)),
+    E::CallSkipped(event) => Some(Change::CallSettled(event.call)),
+    E::CallOutcomeNoted(_) => None,
+  }
+}
