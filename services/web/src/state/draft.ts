@@ -27,8 +27,8 @@ export type Draft = { text: string; files: readonly DraftFile[]; tooMany: boolea
 
 /** The server's limit for one message's text. */
 export const TEXT_BYTES_MAX = 262_144;
-/** More than a message can show with ease; a folder of files belongs in an archive. */
-export const FILES_MAX = 10;
+/** The server's limit for one message. */
+export const FILES_MAX = 20;
 /** Writing every keystroke to the browser's storage would make typing slow. */
 const KEEP_AFTER_MS = 250;
 

@@ -104,7 +104,7 @@ function ModelSection({ settings, save }: { settings: Settings; save: Save }): R
   const standard = models[0];
   const chosen = models.find((model) => model.name === settings.model) ?? standard;
   const efforts: Effort[] = chosen?.efforts ?? [];
-  const named = (model: { name: string; rehearsal: boolean }) => (model.rehearsal ? t('settings.modelRehearsal', { name: model.name }) : model.name);
+  const named = (model: { name: string; rehearsal: boolean }) => (model.rehearsal ? t('bar.rehearsal') : model.name);
   return (
     <Section title={t('settings.runtime')}>
       <div className="field-pair">

@@ -42,7 +42,7 @@ function SystemFacts({ system }: { system: System }): ReactNode {
   const facts: Array<[string, string]> = [
     [t('system.account'), account],
     [t('system.link'), t(live ? 'system.link.live' : 'system.link.down')],
-    [t('system.model'), system.model.rehearsal ? t('settings.modelRehearsal', { name: system.model.name }) : system.model.name],
+    [t('system.model'), system.model.rehearsal ? t('bar.rehearsal') : system.model.name],
     [t('system.log'), log],
     [t('system.version'), system.version],
     [t('system.readSchema'), system.readSchema],

@@ -1,19 +1,17 @@
 /**
  * One tab stop for the whole list of messages: the arrow keys move between them, so that the composer is never fifty Tabs away.
+ *
+ * What is inside of a message (copy, links, wide code) can be reached by Tab from that message only.
  */
 import { useEffect, useRef, type KeyboardEvent, type RefObject } from 'react';
 
 const ITEM = '[data-message]';
+const INSIDE = 'a[href], button, pre, .markdown-table';
 
-export function useRovingFocus(): { ref: RefObject<HTMLOListElement | null>; onKeyDown: (event: KeyboardEvent) => void } {
+export function useRovingFocus(): { ref: RefObject<HTMLOListElement | null>; onKeyDown: (event: KeyboardEvent) => void; onFocus: () => void } {
   const ref = useRef<HTMLOListElement>(null);
   // After every drawing the tab stop is the focused message, or else the newest.
-  useEffect(() => {
-    const items = itemsOf(ref.current);
-    const focused = document.activeElement?.closest(ITEM);
-    const stop = items.find((item) => item === focused) ?? items.at(-1);
-    for (const item of items) item.tabIndex = item === stop ? 0 : -1;
-  });
+  useEffect(() => placeStop(ref.current));
   const onKeyDown = (event: KeyboardEvent) => {
     const target = event.target as HTMLElement;
     if (!target.matches(ITEM)) return;
@@ -21,10 +19,20 @@ export function useRovingFocus(): { ref: RefObject<HTMLOListElement | null>; onK
     const next = items[destination(event.key, items.indexOf(target), items.length)];
     if (!next) return;
     event.preventDefault();
-    for (const item of items) item.tabIndex = item === next ? 0 : -1;
     next.focus();
   };
-  return { ref, onKeyDown };
+  return { ref, onKeyDown, onFocus: () => placeStop(ref.current) };
+}
+
+function placeStop(list: HTMLElement | null): void {
+  const items = itemsOf(list);
+  const focused = document.activeElement?.closest(ITEM);
+  const stop = items.find((item) => item === focused) ?? items.at(-1);
+  for (const item of items) {
+    const reach = item === stop ? 0 : -1;
+    if (item.tabIndex !== reach || !item.hasAttribute('tabindex')) item.tabIndex = reach;
+    for (const inside of item.querySelectorAll<HTMLElement>(INSIDE)) inside.tabIndex = reach;
+  }
 }
 
 function itemsOf(list: HTMLElement | null): HTMLElement[] {
