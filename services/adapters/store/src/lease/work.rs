@@ -1,0 +1,196 @@
+//! Leases on work: who carries out an execution of a job, and that it lives.
+//!
+//! A claim only chooses who asks; the log grants. So a claim may safely be lost, repeated, or outlived: its row is taken over when it has run out, and a worker
+//! works only after it has read the start that its own ask caused. Rows of the queue projection are never locked: the caller brings the candidates it has read.
+
+use pa_domain::{AgentId, JobId, NodeId};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{Holder, LEASE_SECONDS};
+use crate::Error;
+use crate::error::{reading, writing};
+
+/// How many candidates one claim looks at: the head of a queue, enough that workers who compete for it each find some.
+pub const CANDIDATES_MAX: usize = 256;
+
+/// A lease on a job's work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkLease {
+  pub kind: String,
+  pub job: JobId,
+  pub agent: AgentId,
+  pub holder: Holder,
+  /// The `ExecutionAsked` of this claim, once it is sent.
+  pub ask: Option<Uuid>,
+  /// The execution that the log granted, once it is read.
+  pub execution: Option<i32>,
+}
+
+/// Claims up to `limit` of the candidates (best first; what lies beyond [`CANDIDATES_MAX`] is not looked at), in one statement. A job whose lease runs is left
+/// alone, also when another claim takes it at this very moment.
+pub async fn claim(pool: &PgPool, kind: &str, holder: Holder, candidates: &[(JobId, AgentId)], limit: i64) -> Result<Vec<(JobId, AgentId)>, Error> {
+  let head = &candidates[..candidates.len().min(CANDIDATES_MAX)];
+  if head.is_empty() || limit <= 0 {
+    return Ok(Vec::new());
+  }
+  let jobs: Vec<Uuid> = head.iter().map(|(job, _)| job.0).collect();
+  let agents: Vec<Uuid> = head.iter().map(|(_, agent)| agent.0).collect();
+  // `locked` takes the run-out rows that nobody else is taking now; new rows are settled by the primary key. Rows are written in the order of their ids, so that
+  // two claims of the same new jobs can't wait for each other in a circle.
+  let claimed: Vec<(Uuid, Uuid)> = sqlx::query_as(
+    "WITH wanted AS (
+       SELECT job, min(agent::text)::uuid AS agent, min(place) AS place
+       FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS candidate (job, agent, place) GROUP BY job
+     ), locked AS (
+       SELECT lease.job FROM ops.leases AS lease
+       WHERE lease.kind = $1 AND lease.job = ANY($2) AND lease.expires_at <= clock_timestamp()
+       ORDER BY lease.job FOR UPDATE SKIP LOCKED
+     ), free AS (
+       SELECT wanted.job, wanted.agent FROM wanted
+       WHERE EXISTS (SELECT 1 FROM locked WHERE locked.job = wanted.job)
+          OR NOT EXISTS (SELECT 1 FROM ops.leases AS lease WHERE lease.kind = $1 AND lease.job = wanted.job)
+       ORDER BY wanted.place LIMIT $6
+     )
+     INSERT INTO ops.leases AS lease (kind, job, agent, node, process, claimed_at, expires_at)
+     SELECT $1, job, agent, $4, $5, clock_timestamp(), clock_timestamp() + make_interval(secs => $7) FROM free ORDER BY job
+     ON CONFLICT (kind, job) DO UPDATE
+     SET agent = excluded.agent, node = excluded.node, process = excluded.process, ask = NULL, execution = NULL,
+         claimed_at = excluded.claimed_at, expires_at = excluded.expires_at
+     WHERE lease.expires_at <= clock_timestamp()
+     RETURNING lease.job, lease.agent",
+  )
+  .bind(kind)
+  .bind(&jobs)
+  .bind(&agents)
+  .bind(holder.node.0)
+  .bind(holder.process)
+  .bind(limit)
+  .bind(LEASE_SECONDS)
+  .fetch_all(pool)
+  .await
+  .map_err(writing("claim work"))?;
+  Ok(claimed.into_iter().map(|(job, agent)| (JobId(job), AgentId(agent))).collect())
+}
+
+/// Writes down the ask that this claim leads to, before it is appended. `false` when the row is no longer this process's own.
+pub async fn asked(pool: &PgPool, kind: &str, job: JobId, process: Uuid, ask: Uuid) -> Result<bool, Error> {
+  let done = sqlx::query(
+    "UPDATE ops.leases SET ask = $4, expires_at = clock_timestamp() + make_interval(secs => $5)
+     WHERE kind = $1 AND job = $2 AND process = $3",
+  )
+  .bind(kind)
+  .bind(job.0)
+  .bind(process)
+  .bind(ask)
+  .bind(LEASE_SECONDS)
+  .execute(pool)
+  .await
+  .map_err(writing("write down an ask"))?;
+  Ok(done.rows_affected() == 1)
+}
+
+/// Writes down the execution that the log granted to the ask. `false` when the row is no longer this process's own.
+pub async fn started(pool: &PgPool, kind: &str, job: JobId, process: Uuid, execution: i32) -> Result<bool, Error> {
+  let done = sqlx::query("UPDATE ops.leases SET execution = $4 WHERE kind = $1 AND job = $2 AND process = $3")
+    .bind(kind)
+    .bind(job.0)
+    .bind(process)
+    .bind(execution)
+    .execute(pool)
+    .await
+    .map_err(writing("write down an execution"))?;
+  Ok(done.rows_affected() == 1)
+}
+
+/// Renews the leases of these jobs and names those that are still this process's own; a job that is not among them has lost its lease.
+pub async fn renew(pool: &PgPool, process: Uuid, jobs: &[JobId]) -> Result<Vec<JobId>, Error> {
+  let jobs: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
+  let jobs: Vec<Uuid> = sqlx::query_scalar(
+    "UPDATE ops.leases SET expires_at = clock_timestamp() + make_interval(secs => $3)
+     WHERE process = $1 AND job = ANY($2) RETURNING job",
+  )
+  .bind(process)
+  .bind(&jobs)
+  .bind(LEASE_SECONDS)
+  .fetch_all(pool)
+  .await
+  .map_err(writing("renew work leases"))?;
+  Ok(jobs.into_iter().map(JobId).collect())
+}
+
+/// Ends a lease after its execution has ended, or was refused. `false` when it was no longer this process's own.
+pub async fn release(pool: &PgPool, kind: &str, job: JobId, process: Uuid) -> Result<bool, Error> {
+  let done = sqlx::query("DELETE FROM ops.leases WHERE kind = $1 AND job = $2 AND process = $3")
+    .bind(kind)
+    .bind(job.0)
+    .bind(process)
+    .execute(pool)
+    .await
+    .map_err(writing("release a work lease"))?;
+  Ok(done.rows_affected() == 1)
+}
+
+type LeaseRow = (String, Uuid, Uuid, Uuid, Uuid, Option<Uuid>, Option<i32>);
+
+fn lease((kind, job, agent, node, process, ask, execution): LeaseRow) -> WorkLease {
+  WorkLease { kind, job: JobId(job), agent: AgentId(agent), holder: Holder { node: NodeId(node), process }, ask, execution }
+}
+
+/// Leases that have run out, oldest first: their executions are to be reported lost by whoever was connected for a whole lease time itself.
+pub async fn expired(pool: &PgPool, limit: i64) -> Result<Vec<WorkLease>, Error> {
+  let rows: Vec<LeaseRow> = sqlx::query_as(
+    "SELECT kind, job, agent, node, process, ask, execution FROM ops.leases
+     WHERE expires_at <= clock_timestamp() ORDER BY expires_at LIMIT $1",
+  )
+  .bind(limit)
+  .fetch_all(pool)
+  .await
+  .map_err(reading("read the run-out work leases"))?;
+  Ok(rows.into_iter().map(lease).collect())
+}
+
+/// Leases that earlier processes of this node left behind: a node that starts reports their executions lost at once.
+pub async fn of_node(pool: &PgPool, holder: Holder) -> Result<Vec<WorkLease>, Error> {
+  let rows: Vec<LeaseRow> = sqlx::query_as(
+    "SELECT kind, job, agent, node, process, ask, execution FROM ops.leases
+     WHERE node = $1 AND process <> $2 ORDER BY claimed_at",
+  )
+  .bind(holder.node.0)
+  .bind(holder.process)
+  .fetch_all(pool)
+  .await
+  .map_err(reading("read this node's earlier work leases"))?;
+  Ok(rows.into_iter().map(lease).collect())
+}
+
+type LiveRow = (Uuid, Uuid, Uuid, Uuid, Option<Uuid>, Option<i32>, bool);
+
+/// The leases that these jobs have now, whoever holds them, with whether they run.
+pub async fn of_jobs(pool: &PgPool, kind: &str, jobs: &[JobId]) -> Result<Vec<(WorkLease, bool)>, Error> {
+  let jobs: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
+  let rows: Vec<LiveRow> = sqlx::query_as(
+    "SELECT job, agent, node, process, ask, execution, expires_at > clock_timestamp() FROM ops.leases
+     WHERE kind = $1 AND job = ANY($2)",
+  )
+  .bind(kind)
+  .bind(&jobs)
+  .fetch_all(pool)
+  .await
+  .map_err(reading("read work leases"))?;
+  let with_life = |(job, agent, node, process, ask, execution, live): LiveRow| (lease((kind.to_owned(), job, agent, node, process, ask, execution)), live);
+  Ok(rows.into_iter().map(with_life).collect())
+}
+
+/// Removes a lease whose loss has been reported, unless somebody has claimed the job meanwhile.
+pub async fn forget(pool: &PgPool, lost: &WorkLease) -> Result<bool, Error> {
+  let done = sqlx::query("DELETE FROM ops.leases WHERE kind = $1 AND job = $2 AND process = $3 AND ask IS NOT DISTINCT FROM $4")
+    .bind(&lost.kind)
+    .bind(lost.job.0)
+    .bind(lost.holder.process)
+    .bind(lost.ask)
+    .execute(pool)
+    .await
+    .map_err(writing("forget a lost work lease"))?;
+  Ok(done.rows_affected() == 1)
+}
