@@ -41,7 +41,6 @@ done
 "#;
 
 struct Server {
-  /// Address with `{}` in place of the database's name.
   postgres: PrivatePostgres,
   template: String,
   /// Held until this process ends.
@@ -64,7 +63,6 @@ pub struct TestDb {
 
 impl TestDb {
   /// Makes a database.
-  #[expect(clippy::new_without_default, reason = "it is async")]
   pub async fn new() -> Self {
     let server = SERVER.get_or_init(Server::start).await;
     let name = format!("t_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -150,6 +148,7 @@ fn open(path: &Path) -> File {
   OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path).expect("open a lock file of the test folder")
 }
 
+#[expect(clippy::zombie_processes, reason = "it outlives this process on purpose")]
 fn start_janitor(folder: &Path) {
   Command::new("/bin/sh")
     .args(["-c", JANITOR, "pa-test-janitor"])

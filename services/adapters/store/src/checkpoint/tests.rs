@@ -91,7 +91,7 @@ fn key(agent: AgentId, n: u8, at_ms: i64) -> InputKey {
     key: [n; 32],
     position: i64::from(n),
     cause: Uuid::from_u128(n.into()),
-    content: (n % 2 == 0).then_some([n; 32]),
+    content: n.is_multiple_of(2).then_some([n; 32]),
     at_ms,
   }
 }

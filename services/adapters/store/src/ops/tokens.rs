@@ -142,6 +142,17 @@ pub async fn find(pool: &PgPool, token: &str, kinds: &[Kind]) -> Result<Option<F
   Ok(row.and_then(found))
 }
 
+/// Says whether a token that was found before still counts: for connections that outlive their first look-up.
+pub async fn holds(pool: &PgPool, hash: TokenHash) -> Result<bool, Error> {
+  sqlx::query_scalar(
+    "SELECT EXISTS (SELECT 1 FROM ops.tokens WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp()))",
+  )
+  .bind(hash.0.as_slice())
+  .fetch_one(pool)
+  .await
+  .map_err(reading("look whether a token still counts"))
+}
+
 /// Says whether a one-use code could be consumed now, and changes nothing: for the page that shows its button.
 pub async fn is_open(pool: &PgPool, token: &str, kind: Kind) -> Result<bool, Error> {
   sqlx::query_scalar(

@@ -38,7 +38,7 @@ const ROLE: &str = "pa";
 const DATABASE: &str = "pa";
 
 /// How long a start may take: replaying the write-ahead log after a crash takes seconds, on a slow disk minutes.
-const READY_WITHIN: Duration = Duration::from_secs(300);
+const READY_WITHIN: Duration = Duration::from_mins(5);
 const READY_POLL: Duration = Duration::from_millis(20);
 
 /// How often the server is looked after, and the longest pause between tries to start it again.
