@@ -8,6 +8,7 @@ import './styles/tokens.css';
 import './styles/base.css';
 import './styles/frame.css';
 import './styles/conversation.css';
+import './styles/files.css';
 import './styles/markdown.css';
 import './styles/composer.css';
 import './styles/panels.css';

@@ -17,7 +17,10 @@ test('every way to fail is told apart', async () => {
   expect(await failureOf(200, '{"errors":[{"message":"x","extensions":{"code":"UNAUTHENTICATED"}}]}')).toBe('signedOut');
   expect(await failureOf(413, '')).toBe('tooLarge');
   expect(await failureOf(400, '{"errors":[{"message":"unknown field"}]}')).toBe('refused');
-  expect(await failureOf(403, 'foreign origin')).toBe('refused');
+  expect(await failureOf(403, 'not for you')).toBe('refused');
+  expect(await failureOf(403, '{"errors":[{"message":"x","extensions":{"code":"FOREIGN_ORIGIN"}}]}')).toBe('foreign');
+  expect(await failureOf(200, '{"data":null,"errors":[{"message":"Unknown field","locations":[{"line":1,"column":9}]}]}')).toBe('refused');
+  expect(await failureOf(200, '{"data":null,"errors":[{"message":"internal error","path":["agent"],"locations":[{"line":1,"column":9}],"extensions":{"code":"INTERNAL"}}]}')).toBe('unclear');
   expect(await failureOf(429, '')).toBe('unclear');
   expect(await failureOf(502, '<html>bad gateway</html>')).toBe('unclear');
   expect(await failureOf(200, '{"data":null,"errors":[{"message":"internal error"}]}')).toBe('unclear');

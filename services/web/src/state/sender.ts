@@ -120,7 +120,7 @@ export class Sender {
 
   #failed(entry: OutboxEntry, cause: unknown): number {
     const failure = cause instanceof RequestError ? cause.failure : 'unclear';
-    if (failure === 'refused' || failure === 'tooLarge') {
+    if (failure === 'refused' || failure === 'foreign' || failure === 'tooLarge') {
       this.#refuse(entry, failure === 'tooLarge' ? 'TEXT_TOO_LONG' : 'UNKNOWN');
       return 0;
     }

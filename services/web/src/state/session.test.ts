@@ -132,3 +132,22 @@ test('a device that goes offline shows it at once', async () => {
   expect(store.get().link).toMatchObject({ state: 'lost', reachable: false });
   expect(links.newest.closed).toBe(true);
 });
+
+test('a server that does not understand the page is not asked on and on', async () => {
+  server.on('Boot', () => ({ failure: 'refused' }));
+  session.wake();
+  await settle(60_000);
+  expect(store.get().phase).toBe('outdated');
+  expect(server.count('Boot')).toBe(1);
+});
+
+test('a sign-in that a request found lost is taken up again although the old link still stood', async () => {
+  await live();
+  const old = links.newest;
+  store.update((state) => ({ ...state, phase: 'signedOut' }));
+  session.wake();
+  await settle();
+  expect(old.closed).toBe(true);
+  expect(store.get().phase).toBe('ready');
+  expect(links.opened).toHaveLength(2);
+});

@@ -44,7 +44,10 @@ export class Session {
 
   /** Starts, or tries again at once: the network is back, the tab is looked at again, the reader pressed the button. */
   wake(): void {
-    if (this.#busy || this.#closeLink) return;
+    if (this.#busy || (this.#closeLink && this.#parts.store.get().phase === 'ready')) return;
+    // A request may have learned of a lost sign-in before the link did.
+    this.#closeLink?.();
+    this.#closeLink = null;
     clearTimeout(this.#timer);
     this.#busy = true;
     void this.#connect().finally(() => {
@@ -161,8 +164,9 @@ export class Session {
   #failed(cause: unknown): void {
     const { store } = this.#parts;
     if (this.#noteSignOut(cause)) return;
-    if (cause instanceof RequestError && cause.failure === 'refused') {
-      store.update((state) => ({ ...state, phase: 'outdated' }));
+    const failure = cause instanceof RequestError ? cause.failure : 'unclear';
+    if (failure === 'refused' || failure === 'foreign') {
+      store.update((state) => ({ ...state, phase: failure === 'foreign' ? 'foreign' : 'outdated' }));
       return;
     }
     store.update((state) => (state.phase === 'starting' ? { ...state, phase: 'unreachable' } : state));

@@ -10,9 +10,10 @@ import { withMessage, withReplyPiece, withStep, timelineOf, type Message, type P
 
 /**
  * `starting` nothing is loaded yet · `unreachable` nothing is loaded and nobody answers · `signedOut` a sign-in is needed ·
- * `outdated` the server does not understand this page · `ready` the conversation is loaded.
+ * `outdated` the server does not understand this page · `foreign` it does not take the page's address for its own ·
+ * `ready` the conversation is loaded.
  */
-export type Phase = 'starting' | 'unreachable' | 'signedOut' | 'outdated' | 'ready';
+export type Phase = 'starting' | 'unreachable' | 'signedOut' | 'outdated' | 'foreign' | 'ready';
 
 /**
  * `opening` until the first link stands; `lost` from its end until the next one stands. While it is lost, `waiting` says that

@@ -19,6 +19,10 @@ export const en = {
   'outdated.lead': 'The agent has been updated. Load the page again to go on; nothing you sent is lost.',
   'outdated.reload': 'Load again',
 
+  'foreign.title': 'This is not the agent’s own address',
+  'foreign.lead': 'The page was opened at {address}, which the agent does not take for its own. So it answers no requests from here.',
+  'foreign.how': 'Open the page at the address that was shown when the agent was started, or start the agent with:',
+
   'crash.title': 'Something on this page broke',
   'crash.lead': 'Your conversation is safe. Load the page again to go on.',
 

@@ -21,6 +21,10 @@ export const zhCN: Dictionary = {
   'outdated.lead': '助理已更新。重新加载页面即可继续，已发送的内容不会丢失。',
   'outdated.reload': '重新加载',
 
+  'foreign.title': '这不是助理自己的地址',
+  'foreign.lead': '页面是从 {address} 打开的，助理不认为这是它自己的地址，因此不会响应来自这里的请求。',
+  'foreign.how': '请使用助理启动时显示的地址打开页面，或者这样启动助理：',
+
   'crash.title': '页面出了点问题',
   'crash.lead': '你的对话是安全的。重新加载页面即可继续。',
 

@@ -47,6 +47,8 @@ function CurrentScreen(): ReactNode {
       return <Unreachable />;
     case 'outdated':
       return <Outdated />;
+    case 'foreign':
+      return <Foreign />;
     case 'ready':
       return <Ready />;
   }
@@ -136,6 +138,19 @@ function Outdated(): ReactNode {
       <button type="button" className="button primary" onClick={() => window.location.reload()}>
         {t('outdated.reload')}
       </button>
+    </Screen>
+  );
+}
+
+function Foreign(): ReactNode {
+  const { t } = useText();
+  return (
+    <Screen testId="foreign" title={t('foreign.title')}>
+      <p>{t('foreign.lead', { address: window.location.origin })}</p>
+      <div className="screen-box">
+        <p>{t('foreign.how')}</p>
+        <code className="command">PA_PUBLIC_URL={window.location.origin}</code>
+      </div>
     </Screen>
   );
 }
