@@ -11,7 +11,7 @@ mod evolve;
 mod finish;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use attempt::limit_reached;
 pub(crate) use decide::decide;

@@ -1,1 +1,5 @@
 //! What holds for all rules together.
+
+mod oracle;
+mod random;
+mod whole;
