@@ -89,6 +89,21 @@ pub async fn page(pool: &PgPool, agent: AgentId, filter: &Filter, first: u32, af
   Ok(Page { rows: rows.into_iter().map(AuditRow::take).collect::<Result<_, _>>()?, has_next })
 }
 
+/// Where the log has what an input was settled as, if it led to nothing else: for whoever asks again under the same key.
+pub async fn settlement_of(pool: &PgPool, agent: AgentId, input: Uuid) -> Result<Option<Row>, Error> {
+  let row: Option<AuditRow> = sqlx::query_as(SETTLEMENT_OF)
+    .bind(agent.0)
+    .bind(versions("pa.log.InputSettled"))
+    .bind(input)
+    .fetch_optional(pool)
+    .await
+    .map_err(reading("read what an input was settled as"))?;
+  row.map(AuditRow::take).transpose()
+}
+
+// The newest first: who asks again does so soon.
+const SETTLEMENT_OF: &str = "SELECT ordinal, part, position, id, type, at_ms, actor, origin, cause, correlation, input_position, thing FROM audit \
+  WHERE agent = $1 AND type = ANY($2) AND cause = $3 ORDER BY ordinal DESC LIMIT 1";
 const ALL: &str = "SELECT ordinal, part, position, id, type, at_ms, actor, origin, cause, correlation, input_position, thing FROM audit \
   WHERE agent = $1 AND ordinal > $2 AND ordinal < $3 ORDER BY ordinal LIMIT $4";
 const OF_THING: &str = "SELECT ordinal, part, position, id, type, at_ms, actor, origin, cause, correlation, input_position, thing FROM audit \

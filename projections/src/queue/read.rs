@@ -52,12 +52,14 @@ pub struct OpenCall {
   pub unknown: bool,
 }
 
+// A subquery for one value is looked up by its key for each row until the limit is reached; as a join it would be a scan of all leases.
+
 /// Jobs that a worker may claim, longest waiting first: nobody works on them, no living process has claimed them, and no external call of theirs is open.
 pub async fn candidates(pool: &PgPool, kind: JobKind, limit: u32) -> Result<Vec<(JobId, AgentId)>, Error> {
   let rows: Vec<(Uuid, Uuid)> = sqlx::query_as(
     "SELECT j.id, j.agent FROM jobs j WHERE j.kind = $1 AND j.state = 'CLAIMABLE' \
-     AND NOT EXISTS (SELECT 1 FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id AND l.expires_at > now()) \
-     AND NOT EXISTS (SELECT 1 FROM open_calls c WHERE c.agent = j.agent AND c.job = j.id AND c.class = 'EXTERNAL') \
+     AND (SELECT l.expires_at > now() FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id) IS NOT TRUE \
+     AND (SELECT true FROM open_calls c WHERE c.agent = j.agent AND c.job = j.id AND c.class = 'EXTERNAL' LIMIT 1) IS NULL \
      ORDER BY j.since_ms, j.agent, j.id LIMIT $2",
   )
   .bind(kind.code())
@@ -100,7 +102,7 @@ pub async fn running(pool: &PgPool, jobs: &[(AgentId, JobId)]) -> Result<Vec<Job
 pub async fn running_without_lease(pool: &PgPool, began_before: Timestamp, limit: u32) -> Result<Vec<Job>, Error> {
   let rows: Vec<JobRow> = sqlx::query_as(
     "SELECT j.agent, j.id, j.kind, j.conversation, j.reply, j.state, j.execution, j.since_ms, j.limit_ms, j.changed FROM jobs j \
-     WHERE j.state = 'RUNNING' AND j.since_ms < $1 AND NOT EXISTS (SELECT 1 FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id) ORDER BY j.since_ms LIMIT $2",
+     WHERE j.state = 'RUNNING' AND j.since_ms < $1 AND (SELECT true FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id) IS NULL ORDER BY j.since_ms LIMIT $2",
   )
   .bind(began_before.0)
   .bind(i64::from(limit).min(ROWS_MAX))
@@ -129,7 +131,8 @@ pub async fn open_calls(pool: &PgPool, agent: AgentId, job: JobId) -> Result<Vec
 pub async fn open_calls_of_ended(pool: &PgPool, limit: u32) -> Result<Vec<OpenCall>, Error> {
   let rows: Vec<CallRow> = sqlx::query_as(
     "SELECT c.agent, c.id, c.job, c.execution, c.step, c.idx, c.tool, c.class, c.action, c.limit_millis, c.started_ms, c.unknown FROM open_calls c \
-     WHERE NOT c.unknown AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.agent = c.agent AND j.id = c.job AND j.state = 'RUNNING' AND j.execution = c.execution) \
+     WHERE NOT c.unknown \
+     AND (SELECT j.state = 'RUNNING' AND j.execution = c.execution FROM jobs j WHERE j.agent = c.agent AND j.id = c.job) IS NOT TRUE \
      ORDER BY c.agent, c.id LIMIT $1",
   )
   .bind(i64::from(limit).min(ROWS_MAX))
