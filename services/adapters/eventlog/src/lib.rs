@@ -8,6 +8,7 @@ pub mod codec;
 pub mod compose;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+pub mod export;
 pub mod fence;
 pub mod guards;
 pub mod meta;
@@ -21,6 +22,8 @@ pub mod seal;
 #[cfg(any(test, feature = "testing"))]
 pub mod sim;
 pub mod tail;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use port::{AppendError, EventLog, Identity, LogError};
 pub use record::{Partition, Position, Record, Stored, Stream};

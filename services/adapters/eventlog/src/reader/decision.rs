@@ -45,7 +45,7 @@ pub struct Decision {
 }
 
 impl Decision {
-  pub(super) fn new(head: DecisionHead, events: Vec<Arc<Recorded>>, tail: Arc<Stored>) -> Self {
+  pub(crate) fn new(head: DecisionHead, events: Vec<Arc<Recorded>>, tail: Arc<Stored>) -> Self {
     Self { head, events: events.into(), tail }
   }
 

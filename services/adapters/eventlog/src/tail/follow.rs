@@ -1,0 +1,147 @@
+//! One partition's task: to the end, then on from there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{broadcast, watch};
+use uuid::Uuid;
+
+use super::Status;
+use super::skip::to_end;
+use super::waiters::Waiters;
+use crate::fence::FenceState;
+use crate::guards::{self, Guard};
+use crate::opener::{Opened, Opener};
+use crate::port::EventLog;
+use crate::reader::{Decision, DecisionHead, Error, Item, READ_RECORDS_MAX, Reader, Recorded};
+use crate::record::{Partition, Position, Stored, Stream};
+
+/// The first pause after a failure; it doubles up to [`AWAY_PAUSE_MAX`].
+const AWAY_PAUSE: Duration = Duration::from_millis(100);
+/// An outage that is over should be noticed within about this time.
+const AWAY_PAUSE_MAX: Duration = Duration::from_secs(2);
+/// What a person has to mend is looked at again so rarely that it does not fill the log file.
+const STOPPED_PAUSE: Duration = Duration::from_secs(15);
+
+/// What a partition's task works with.
+pub(super) struct Follower {
+  pub(super) log: Arc<dyn EventLog>,
+  pub(super) opener: Arc<Opener>,
+  pub(super) partition: Partition,
+  pub(super) waiters: Arc<Waiters>,
+  pub(super) decisions: broadcast::Sender<Arc<Decision>>,
+  pub(super) status: watch::Sender<Status>,
+}
+
+impl Follower {
+  /// Reads on for ever.
+  pub(super) async fn follow(&self, mut state: FenceState) {
+    let mut pause = AWAY_PAUSE;
+    loop {
+      let error = match self.read_on(&mut state, &mut pause).await {
+        Ok(never) => match never {},
+        Err(error) => error,
+      };
+      tokio::time::sleep(self.say(&error, &mut state, pause)).await;
+      pause = (pause * 2).min(AWAY_PAUSE_MAX);
+    }
+  }
+
+  /// Says what is wrong, and how long to wait.
+  fn say(&self, error: &Error, state: &mut FenceState, pause: Duration) -> Duration {
+    let partition = self.partition;
+    let source = error as &dyn std::error::Error;
+    if let Error::Changed(changed) = error {
+      tracing::warn!(log.partition = partition, error = changed as &dyn std::error::Error, "the log's tail is read anew");
+      *state = FenceState::START;
+      self.status.send_replace(Status::Starting);
+      pause
+    } else if error.is_passing() {
+      tracing::debug!(log.partition = partition, error = source, "the log's tail can't be read now");
+      self.status.send_replace(Status::Away);
+      pause
+    } else {
+      tracing::error!(log.partition = partition, error = source, "the log's tail is stopped");
+      self.status.send_replace(Status::Stopped(error.to_string()));
+      STOPPED_PAUSE
+    }
+  }
+
+  async fn read_on(&self, state: &mut FenceState, pause: &mut Duration) -> Result<std::convert::Infallible, Error> {
+    Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, *state).check().await?;
+    *state = to_end(&self.log, self.partition, *state, |input| self.waiters.waits(input)).await?;
+    self.status.send_replace(Status::Following);
+    if !guards::on(Guard::AnswerOnAppend) {
+      return self.unfenced(state.next_position).await;
+    }
+    let mut reader = Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, *state);
+    loop {
+      let items = reader.next().await?;
+      *pause = AWAY_PAUSE;
+      for item in items {
+        self.hand_on(item);
+      }
+      *state = reader.state();
+    }
+  }
+
+  fn hand_on(&self, item: Item) {
+    match item {
+      Item::Decision(decision) => self.tell(decision),
+      Item::Erased(head) | Item::Unreadable { head, .. } => self.waiters.give_up(head.cause),
+      Item::Announced(_) | Item::Void(_) => {}
+    }
+  }
+
+  fn tell(&self, decision: Arc<Decision>) {
+    self.waiters.tell(&decision);
+    // Nobody following is no failure.
+    drop(self.decisions.send(decision));
+  }
+
+  /// With the guard off, for the simulator alone: whatever was appended is handed on, without the fence.
+  async fn unfenced(&self, mut position: Position) -> Result<std::convert::Infallible, Error> {
+    let mut open: HashMap<(Uuid, i64), Vec<Arc<Recorded>>> = HashMap::new();
+    loop {
+      let batch = self.log.read(Stream::Events, self.partition, position, READ_RECORDS_MAX).await?;
+      if batch.is_empty() {
+        self.log.wait(Stream::Events, self.partition, position).await;
+      }
+      for stored in batch.iter() {
+        position = stored.position + 1;
+        let stopped = |source| Error::Stopped { partition: self.partition, position: stored.position, source };
+        if let Opened::Event(recorded) = self.opener.event(stored).await.map_err(stopped)?
+          && !recorded.meta.is_about_partition()
+        {
+          let place = recorded.meta.place;
+          let parts = open.entry((recorded.core().cause, place.epoch)).or_default();
+          parts.push(recorded);
+          if place.part == place.parts {
+            let parts = std::mem::take(parts);
+            self.tell(Arc::new(as_appended(parts, stored)));
+          }
+        }
+      }
+    }
+  }
+}
+
+fn as_appended(events: Vec<Arc<Recorded>>, last: &Arc<Stored>) -> Decision {
+  let first = &events[0];
+  let (core, place) = (first.core(), first.meta.place);
+  let head = DecisionHead {
+    agent: core.agent,
+    input: place.input,
+    held: place.held,
+    cause: core.cause,
+    at: core.at,
+    epoch: place.epoch,
+    seq: place.seq,
+    ordinal: core.ordinal,
+    parts: place.parts,
+    first: first.position,
+    last: last.position,
+  };
+  Decision::new(head, events, Arc::clone(last))
+}
