@@ -41,6 +41,22 @@ pub enum AppendError {
   },
 }
 
+/// Refuses what no engine takes, before it reaches one.
+///
+/// # Errors
+/// No records, more than [`APPEND_RECORDS_MAX`], or one that is too large.
+pub fn check_append(stream: Stream, partition: Partition, records: &[Record]) -> Result<(), AppendError> {
+  let refused = |reason: String| Err(AppendError::Refused { stream: stream.name(), partition, reason });
+  if records.is_empty() || records.len() > APPEND_RECORDS_MAX {
+    return refused(format!("{} records in one append; 1 to {APPEND_RECORDS_MAX} are allowed", records.len()));
+  }
+  let limit = if stream == Stream::Inputs { INPUT_BYTES_MAX } else { RECORD_BYTES_MAX };
+  match records.iter().map(Record::size_bytes).max() {
+    Some(size) if size > limit => refused(format!("a record of {size} bytes; at most {limit} are allowed")),
+    _ => Ok(()),
+  }
+}
+
 /// A read that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
