@@ -12,12 +12,12 @@ const NOT_BUILT: &str = r#"<!doctype html>
 "#;
 
 fn main() -> io::Result<()> {
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web/dist");
-    if !dist.join("index.html").exists() {
-        fs::create_dir_all(&dist)?;
-        fs::write(dist.join("index.html"), NOT_BUILT)?;
-    }
-    println!("cargo::rerun-if-changed=../web/dist");
-    println!("cargo::rerun-if-changed=build.rs");
-    Ok(())
+  let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web/dist");
+  if !dist.join("index.html").exists() {
+    fs::create_dir_all(&dist)?;
+    fs::write(dist.join("index.html"), NOT_BUILT)?;
+  }
+  println!("cargo::rerun-if-changed=../web/dist");
+  println!("cargo::rerun-if-changed=build.rs");
+  Ok(())
 }

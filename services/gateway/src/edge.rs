@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::shim::Blobs;
 use axum::http::HeaderValue;
-use pa_blobs::Blobs;
 use pa_domain::settings::Effort;
 use pa_eventlog::EventLog;
 use pa_eventlog::appender::Appender;
@@ -29,43 +29,43 @@ use crate::updates::Feeds;
 /// A model that the installation offers; the first one offered is its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferedModel {
-    pub name: String,
-    /// Lowest first.
-    pub efforts: Vec<Effort>,
-    pub sees_pictures: bool,
-    /// The built-in rehearsal model.
-    pub rehearsal: bool,
+  pub name: String,
+  /// Lowest first.
+  pub efforts: Vec<Effort>,
+  pub sees_pictures: bool,
+  /// The built-in rehearsal model.
+  pub rehearsal: bool,
 }
 
 /// What the edge is given.
 pub struct Parts {
-    /// Where the outside finds this process: [`crate::Config::places`] of the bound address.
-    pub places: Places,
-    /// Pool of the control tables (`pa_store::Role::Gateway`).
-    pub pool: PgPool,
-    /// Pool of the read model (`Database::read_pool`).
-    pub reads: PgPool,
-    /// The name of the read schema that `reads` reads.
-    pub read_schema: String,
-    pub log: Arc<dyn EventLog>,
-    pub opener: Arc<Opener>,
-    pub appender: Arc<Appender>,
-    pub tail: Arc<Tail>,
-    pub pieces: Arc<Pieces>,
-    pub live: Live,
-    pub blobs: Arc<Blobs>,
-    pub keys: Arc<KeyRing>,
-    pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn Ids>,
-    pub models: Vec<OfferedModel>,
-    pub readiness: Readiness,
-    pub metrics: Metrics,
-    /// The product's version.
-    pub version: &'static str,
-    /// What runs on behind a request; the process waits for it when it stops.
-    pub tasks: TaskTracker,
-    /// Cancelled when the process begins to stop.
-    pub shutdown: CancellationToken,
+  /// Where the outside finds this process: [`crate::Config::places`] of the bound address.
+  pub places: Places,
+  /// Pool of the control tables (`pa_store::Role::Gateway`).
+  pub pool: PgPool,
+  /// Pool of the read model (`Database::read_pool`).
+  pub reads: PgPool,
+  /// The name of the read schema that `reads` reads.
+  pub read_schema: String,
+  pub log: Arc<dyn EventLog>,
+  pub opener: Arc<Opener>,
+  pub appender: Arc<Appender>,
+  pub tail: Arc<Tail>,
+  pub pieces: Arc<Pieces>,
+  pub live: Live,
+  pub blobs: Arc<Blobs>,
+  pub keys: Arc<KeyRing>,
+  pub clock: Arc<dyn Clock>,
+  pub ids: Arc<dyn Ids>,
+  pub models: Vec<OfferedModel>,
+  pub readiness: Readiness,
+  pub metrics: Metrics,
+  /// The product's version.
+  pub version: &'static str,
+  /// What runs on behind a request; the process waits for it when it stops.
+  pub tasks: TaskTracker,
+  /// Cancelled when the process begins to stop.
+  pub shutdown: CancellationToken,
 }
 
 /// The edge's state; cloning shares it.
@@ -73,50 +73,50 @@ pub struct Parts {
 pub(crate) struct Edge(Arc<Inner>);
 
 pub(crate) struct Inner {
-    parts: Parts,
-    pub schema: Schema,
-    pub page_policy: HeaderValue,
-    pub throttle: Throttle,
-    pub sessions: Sessions,
-    pub sockets: Sockets,
-    pub feeds: Feeds,
-    pub mutations: Arc<Semaphore>,
-    pub uploads: Arc<Semaphore>,
+  parts: Parts,
+  pub schema: Schema,
+  pub page_policy: HeaderValue,
+  pub throttle: Throttle,
+  pub sessions: Sessions,
+  pub sockets: Sockets,
+  pub feeds: Feeds,
+  pub mutations: Arc<Semaphore>,
+  pub uploads: Arc<Semaphore>,
 }
 
 impl Edge {
-    pub(crate) fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner {
-            page_policy: page_policy(&parts.places),
-            schema: graphql::schema(),
-            throttle: Throttle::default(),
-            sessions: Sessions::default(),
-            sockets: Sockets::default(),
-            feeds: Feeds::default(),
-            mutations: Arc::new(Semaphore::new(MUTATIONS_MAX)),
-            uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
-            parts,
-        }))
-    }
+  pub(crate) fn new(parts: Parts) -> Self {
+    Self(Arc::new(Inner {
+      page_policy: page_policy(&parts.places),
+      schema: graphql::schema(),
+      throttle: Throttle::default(),
+      sessions: Sessions::default(),
+      sockets: Sockets::default(),
+      feeds: Feeds::default(),
+      mutations: Arc::new(Semaphore::new(MUTATIONS_MAX)),
+      uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
+      parts,
+    }))
+  }
 
-    /// The part of the read schema's name that stands in cursors.
-    pub(crate) fn schema_mark(&self) -> &str {
-        self.read_schema.strip_prefix("read_").unwrap_or(&self.read_schema)
-    }
+  /// The part of the read schema's name that stands in cursors.
+  pub(crate) fn schema_mark(&self) -> &str {
+    self.read_schema.strip_prefix("read_").unwrap_or(&self.read_schema)
+  }
 }
 
 impl Deref for Edge {
-    type Target = Inner;
+  type Target = Inner;
 
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
+  fn deref(&self) -> &Inner {
+    &self.0
+  }
 }
 
 impl Deref for Inner {
-    type Target = Parts;
+  type Target = Parts;
 
-    fn deref(&self) -> &Parts {
-        &self.parts
-    }
+  fn deref(&self) -> &Parts {
+    &self.parts
+  }
 }

@@ -16,6 +16,7 @@ mod graphql;
 mod http;
 mod limits;
 mod requests;
+mod shim;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -35,32 +36,32 @@ use edge::Edge;
 /// The edge of one process.
 #[derive(Clone)]
 pub struct Gateway {
-    edge: Edge,
+  edge: Edge,
 }
 
 impl Gateway {
-    /// The edge made of its parts.
-    pub fn new(parts: Parts) -> Self {
-        Self { edge: Edge::new(parts) }
-    }
+  /// The edge made of its parts.
+  pub fn new(parts: Parts) -> Self {
+    Self { edge: Edge::new(parts) }
+  }
 
-    /// Every route, the operations among them.
-    pub fn router(&self) -> Router {
-        http::router(self.edge.clone())
-    }
+  /// Every route, the operations among them.
+  pub fn router(&self) -> Router {
+    http::router(self.edge.clone())
+  }
 
-    /// Serves until `shutdown`; then takes no connection more, closes the sockets with 1001 and lets running requests end within ten seconds.
-    pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
-        serve(listener, self.router(), shutdown).await;
-    }
+  /// Serves until `shutdown`; then takes no connection more, closes the sockets with 1001 and lets running requests end within ten seconds.
+  pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
+    serve(listener, self.router(), shutdown).await;
+  }
 
-    /// The schema in GraphQL's own language: what `schemas/read_model.graphql` holds.
-    pub fn sdl() -> String {
-        graphql::sdl()
-    }
+  /// The schema in GraphQL's own language: what `schemas/read_model.graphql` holds.
+  pub fn sdl() -> String {
+    graphql::sdl()
+  }
 
-    /// Subscriptions that are open now.
-    pub fn live_subscriptions() -> usize {
-        updates::live_count()
-    }
+  /// Subscriptions that are open now.
+  pub fn live_subscriptions() -> usize {
+    updates::live_count()
+  }
 }

@@ -3,89 +3,89 @@
 use std::time::Duration;
 
 /// Bytes of a GraphQL request: the longest message (256 KiB of text, escaped up to six times by a careless client) fits.
-pub const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
+pub(crate) const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Bytes of a refused body that are read and thrown away, so that the client can read the answer before the connection closes.
-pub const DISCARDED_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub(crate) const DISCARDED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long the rest of a refused body is awaited.
-pub const DISCARD_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of a GraphQL document: ten times the page's longest.
-pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// Nested brackets in a document: the parser recurses, and 64 is more than any tool's introspection needs.
-pub const NESTING_MAX: usize = 64;
+pub(crate) const NESTING_MAX: usize = 64;
 /// Depth of a selection: introspection as tools send it goes to 15, our own types to 8.
-pub const DEPTH_MAX: usize = 16;
+pub(crate) const DEPTH_MAX: usize = 16;
 /// Complexity: 200 messages with everything on them, through `nodes` and `edges` both.
-pub const COMPLEXITY_MAX: usize = 16_000;
+pub(crate) const COMPLEXITY_MAX: usize = 16_000;
 /// Aliases in one document: more than a person writes, far less than an amplification needs.
-pub const ALIASES_MAX: usize = 30;
+pub(crate) const ALIASES_MAX: usize = 30;
 /// Selections of a document after all fragments are put in place, so that nested fragments can't multiply.
-pub const SELECTIONS_MAX: usize = 2_000;
+pub(crate) const SELECTIONS_MAX: usize = 2_000;
 /// Directives on one selection.
-pub const DIRECTIVES_MAX: usize = 8;
+pub(crate) const DIRECTIVES_MAX: usize = 8;
 /// Time for one GraphQL request: a mutation waits 2 s, a query with `atLeast` 2 s, and statements have their own limit below this.
-pub const EXECUTION_WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const EXECUTION_WITHIN: Duration = Duration::from_secs(20);
 
 /// Entries of a page of messages or events (contract.md 4).
-pub const PAGE_MAX: i32 = 200;
+pub(crate) const PAGE_MAX: i32 = 200;
 /// Entries of a page of messages when nothing is asked for.
-pub const PAGE_DEFAULT: i32 = 50;
+pub(crate) const PAGE_DEFAULT: i32 = 50;
 /// Characters of a request key: a UUID has 36; a key of a careful script has room.
-pub const REQUEST_KEY_CHARS_MAX: usize = 200;
+pub(crate) const REQUEST_KEY_CHARS_MAX: usize = 200;
 /// How long a mutation waits for its decision, and a query for `atLeast` (design.md 4 and 7).
-pub const DECISION_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const DECISION_WITHIN: Duration = Duration::from_secs(2);
 /// Mutations under way in one process: each holds a task and at most one record in memory.
-pub const MUTATIONS_MAX: usize = 1_024;
+pub(crate) const MUTATIONS_MAX: usize = 1_024;
 
 /// How long a new socket may take for `connection_init`.
-pub const INIT_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const INIT_WITHIN: Duration = Duration::from_secs(10);
 /// The server pings every 20 s (contract.md 3).
-pub const PING_EVERY: Duration = Duration::from_secs(20);
+pub(crate) const PING_EVERY: Duration = Duration::from_secs(20);
 /// A socket that sent nothing, not even a pong, for this long is gone: two pings unanswered and a slow network.
-pub const SILENT_MAX: Duration = Duration::from_secs(60);
+pub(crate) const SILENT_MAX: Duration = Duration::from_mins(1);
 /// A frame that a reader does not take for this long: the reader is too slow, and what waits for it must not grow.
-pub const WRITE_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const WRITE_WITHIN: Duration = Duration::from_secs(10);
 /// Time for the last frame of a socket.
-pub const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// Pings between two looks at whether the socket's credential still holds: five minutes.
-pub const PINGS_PER_CHECK: u32 = 15;
+pub(crate) const PINGS_PER_CHECK: u32 = 15;
 /// Subscriptions and requests under way on one socket: the page uses one.
-pub const OPERATIONS_PER_SOCKET_MAX: usize = 16;
+pub(crate) const OPERATIONS_PER_SOCKET_MAX: usize = 16;
 /// Sockets of one account: every tab of a few devices, and scripts.
-pub const SOCKETS_PER_ACCOUNT_MAX: usize = 64;
+pub(crate) const SOCKETS_PER_ACCOUNT_MAX: usize = 64;
 /// Bytes of a socket's read buffer: small, because thousands of sockets are idle.
-pub const SOCKET_READ_BYTES: usize = 4 * 1024;
+pub(crate) const SOCKET_READ_BYTES: usize = 4 * 1024;
 /// Bytes that wait to be written to a socket at most: two of the longest frames.
-pub const SOCKET_WRITE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
+pub(crate) const SOCKET_WRITE_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
 
 /// Changes that `updates` catches up with; beyond it reading afresh is cheaper (design.md 7).
-pub const CATCH_UP_MAX: i64 = 500;
+pub(crate) const CATCH_UP_MAX: i64 = 500;
 /// How long a feed waits for a hint before it looks by itself, should one have been lost.
-pub const FEED_LOOKS_EVERY: Duration = Duration::from_secs(5);
+pub(crate) const FEED_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
 /// Characters of a file's name that are kept.
-pub const FILE_NAME_CHARS_MAX: usize = 255;
+pub(crate) const FILE_NAME_CHARS_MAX: usize = 255;
 /// Bytes of a media type that are accepted.
-pub const MEDIA_TYPE_BYTES_MAX: usize = 200;
+pub(crate) const MEDIA_TYPE_BYTES_MAX: usize = 200;
 /// Uploads under way in one process: each holds one chunk in memory and an open file.
-pub const UPLOADS_MAX: usize = 64;
+pub(crate) const UPLOADS_MAX: usize = 64;
 
 /// Open connections of one process.
-pub const CONNECTIONS_MAX: usize = 8_192;
+pub(crate) const CONNECTIONS_MAX: usize = 8_192;
 /// Time for a request's head, so that a connection that trickles does not stay.
-pub const HEAD_WITHIN: Duration = Duration::from_secs(15);
+pub(crate) const HEAD_WITHIN: Duration = Duration::from_secs(15);
 /// Time for running requests when the process stops.
-pub const STOP_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const STOP_WITHIN: Duration = Duration::from_secs(10);
 
 /// Wrong credentials from one address before it must wait.
-pub const WRONG_TRIES_MAX: u32 = 30;
+pub(crate) const WRONG_TRIES_MAX: u32 = 30;
 /// One further try for each of these: about 43,000 guesses a day and address.
-pub const WRONG_TRY_EVERY: Duration = Duration::from_secs(2);
+pub(crate) const WRONG_TRY_EVERY: Duration = Duration::from_secs(2);
 /// Addresses that are remembered; beyond it the oldest is forgotten.
-pub const WRONG_ADDRESSES_MAX: usize = 4_096;
+pub(crate) const WRONG_ADDRESSES_MAX: usize = 4_096;
 /// Credentials remembered as right, whose owners are let in while somebody else guesses from the same address.
-pub const RIGHT_HASHES_MAX: usize = 4_096;
+pub(crate) const RIGHT_HASHES_MAX: usize = 4_096;
 
 /// A session without use for this long ends.
-pub const SESSION_MILLIS: i64 = 30 * 24 * 60 * 60 * 1000;
+pub(crate) const SESSION_MILLIS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// A session's end is moved at most this often.
-pub const SESSION_MOVES_EVERY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+pub(crate) const SESSION_MOVES_EVERY_MILLIS: i64 = 24 * 60 * 60 * 1000;

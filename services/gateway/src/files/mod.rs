@@ -14,3 +14,12 @@ mod upload;
 
 pub(crate) use serve::serve;
 pub(crate) use upload::upload;
+
+use crate::http::answer::Refusal;
+use crate::http::trace::TraceId;
+
+/// Logs why a file can't be had, and gives what the outside sees of it.
+fn failed(trace: TraceId, error: &(dyn std::error::Error + 'static)) -> Refusal {
+  tracing::error!(trace.id = %trace, error, "a file can't be stored or served");
+  Refusal::Internal(trace)
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_graphql::{Context, Error, ErrorExtensions, Result};
 use pa_domain::account::Role;
-use pa_projections::{accounts, progress, settings};
+use pa_projections::{accounts, settings, system};
 use pa_store::Disposition;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -21,132 +21,121 @@ use crate::limits::DECISION_WITHIN;
 
 /// A request's environment.
 pub(crate) struct Env {
-    pub edge: Edge,
-    pub viewer: Viewer,
-    pub trace: TraceId,
-    stale: AtomicBool,
-    settings: OnceCell<settings::Settings>,
-    account: OnceCell<Option<accounts::Account>>,
-    progress: OnceCell<i64>,
+  pub edge: Edge,
+  pub viewer: Viewer,
+  pub trace: TraceId,
+  stale: AtomicBool,
+  settings: OnceCell<settings::Settings>,
+  account: OnceCell<Option<accounts::Account>>,
+  progress: OnceCell<i64>,
 }
 
 /// A failure of something that a request needs.
 pub(crate) trait Failure: StdError {
-    /// The same request may succeed a little later.
-    fn passes(&self) -> bool;
+  /// The same request may succeed a little later.
+  fn passes(&self) -> bool;
 }
 
 impl Failure for pa_projections::Error {
-    fn passes(&self) -> bool {
-        self.disposition() == Disposition::Retry
-    }
+  fn passes(&self) -> bool {
+    self.disposition() == Disposition::Retry
+  }
 }
 
 impl Failure for pa_store::Error {
-    fn passes(&self) -> bool {
-        self.disposition() != Disposition::Fail
-    }
+  fn passes(&self) -> bool {
+    self.disposition() != Disposition::Fail
+  }
 }
 
 impl Failure for pa_eventlog::LogError {
-    fn passes(&self) -> bool {
-        matches!(self, Self::Away(_))
-    }
+  fn passes(&self) -> bool {
+    matches!(self, Self::Away(_))
+  }
 }
 
 /// A value in the request that can't be used.
 pub(crate) fn invalid(message: String) -> Error {
-    Error::new(message).extend_with(|_, extensions| extensions.set("code", "VALUE_INVALID"))
+  Error::new(message).extend_with(|_, extensions| extensions.set("code", "VALUE_INVALID"))
+}
+
+/// Something is not there now, and nothing was accepted.
+pub(crate) fn unavailable(message: &str) -> Error {
+  Error::new(message).extend_with(|_, extensions| extensions.set("code", "UNAVAILABLE"))
 }
 
 impl Env {
-    pub(crate) fn new(edge: Edge, viewer: Viewer, trace: TraceId) -> Arc<Self> {
-        Arc::new(Self {
-            edge,
-            viewer,
-            trace,
-            stale: AtomicBool::new(false),
-            settings: OnceCell::new(),
-            account: OnceCell::new(),
-            progress: OnceCell::new(),
-        })
-    }
+  pub(crate) fn new(edge: Edge, viewer: Viewer, trace: TraceId) -> Arc<Self> {
+    Arc::new(Self { edge, viewer, trace, stale: AtomicBool::new(false), settings: OnceCell::new(), account: OnceCell::new(), progress: OnceCell::new() })
+  }
 
-    /// The environment of the request that is being answered.
-    pub(crate) fn of<'a>(context: &Context<'a>) -> &'a Arc<Self> {
-        context.data_unchecked::<Arc<Self>>()
-    }
+  /// The environment of the request that is being answered.
+  pub(crate) fn of<'a>(context: &Context<'a>) -> &'a Arc<Self> {
+    context.data_unchecked::<Arc<Self>>()
+  }
 
-    /// Logs a failure, once, and gives what the outside sees of it.
-    pub(crate) fn failed(&self, error: impl Failure) -> Error {
-        let cause = &error as &dyn StdError;
-        if error.passes() {
-            tracing::warn!(trace.id = %self.trace, error = cause, "a request can't be answered now");
-            return self.unavailable("the storage is away; try again");
-        }
-        tracing::error!(trace.id = %self.trace, error = cause, "a request failed");
-        let trace = self.trace.to_string();
-        Error::new("internal error").extend_with(|_, extensions| {
-            extensions.set("code", "INTERNAL");
-            extensions.set("traceId", trace.as_str());
-        })
+  /// Logs a failure, once, and gives what the outside sees of it.
+  #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+  pub(crate) fn failed(&self, error: impl Failure + 'static) -> Error {
+    let cause = &error as &dyn StdError;
+    if error.passes() {
+      tracing::warn!(trace.id = %self.trace, error = cause, "a request can't be answered now");
+      return unavailable("the storage is away; try again");
     }
+    tracing::error!(trace.id = %self.trace, error = cause, "a request failed");
+    let trace = self.trace.to_string();
+    Error::new("internal error").extend_with(|_, extensions| {
+      extensions.set("code", "INTERNAL");
+      extensions.set("traceId", trace.as_str());
+    })
+  }
 
-    /// Something is not there now, and nothing was accepted.
-    pub(crate) fn unavailable(&self, message: &str) -> Error {
-        Error::new(message).extend_with(|_, extensions| extensions.set("code", "UNAVAILABLE"))
-    }
+  /// Waits until the read model has come as far as `wanted`, at most two seconds; what is read afterwards may be stale, and then the answer says so.
+  pub(crate) async fn at_least(&self, wanted: Option<Position>) -> Result<()> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    self.reached(wanted.ordinal, Instant::now() + DECISION_WITHIN).await?;
+    Ok(())
+  }
 
-    /// Waits until the read model has come as far as `wanted`, at most two seconds; what is read afterwards may be stale, and then the answer says so.
-    pub(crate) async fn at_least(&self, wanted: Option<Position>) -> Result<()> {
-        let Some(wanted) = wanted else { return Ok(()) };
-        self.reached(wanted.ordinal, Instant::now() + DECISION_WITHIN).await?;
-        Ok(())
+  /// Waits until the read model has come as far as an ordinal; marks the answer stale if it has not.
+  pub(crate) async fn reached(&self, ordinal: i64, deadline: Instant) -> Result<bool> {
+    let within = deadline.saturating_duration_since(Instant::now());
+    let reached = self.edge.live.wait_for(&self.edge.reads, self.viewer.account, ordinal, within).await.map_err(|error| self.failed(error))?;
+    if !reached {
+      self.stale.store(true, Ordering::Relaxed);
     }
+    Ok(reached)
+  }
 
-    /// Waits until the read model has come as far as an ordinal; marks the answer stale if it has not.
-    pub(crate) async fn reached(&self, ordinal: i64, deadline: Instant) -> Result<bool> {
-        let within = deadline.saturating_duration_since(Instant::now());
-        let reached = self.edge.live.wait_for(&self.edge.reads, self.viewer.account, ordinal, within).await.map_err(|error| self.failed(error))?;
-        if !reached {
-            self.stale.store(true, Ordering::Relaxed);
-        }
-        Ok(reached)
-    }
+  /// The answer is older than it was asked to be.
+  pub(crate) fn is_stale(&self) -> bool {
+    self.stale.load(Ordering::Relaxed)
+  }
 
-    /// The answer is older than it was asked to be.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Relaxed)
-    }
+  /// How far the read model has come. What the request reads after this has come at least as far.
+  pub(crate) async fn position(&self) -> Result<Position> {
+    let ordinal =
+      self.progress.get_or_try_init(|| async { system::progress(&self.edge.reads, self.viewer.account).await.map_err(|error| self.failed(error)) }).await?;
+    Ok(Position { ordinal: *ordinal, schema: Some(self.edge.schema_mark().to_owned()) })
+  }
 
-    /// How far the read model has come. What the request reads after this has come at least as far.
-    pub(crate) async fn position(&self) -> Result<Position> {
-        let ordinal = self
-            .progress
-            .get_or_try_init(|| async { progress::of(&self.edge.reads, self.viewer.account).await.map_err(|error| self.failed(error)) })
-            .await?;
-        Ok(Position { ordinal: *ordinal, schema: Some(self.edge.schema_mark().to_owned()) })
-    }
+  /// The settings.
+  pub(crate) async fn settings(&self) -> Result<settings::Settings> {
+    let settings = self.settings.get_or_try_init(|| async {
+      let row = settings::of(&self.edge.reads, self.viewer.account).await.map_err(|error| self.failed(error))?;
+      row.ok_or_else(|| unavailable("this agent is not in the read model yet"))
+    });
+    Ok(settings.await?.clone())
+  }
 
-    /// The settings.
-    pub(crate) async fn settings(&self) -> Result<settings::Settings> {
-        let settings = self.settings.get_or_try_init(|| async {
-            let row = settings::of(&self.edge.reads, self.viewer.account).await.map_err(|error| self.failed(error))?;
-            row.ok_or_else(|| self.unavailable("this agent is not in the read model yet"))
-        });
-        Ok(settings.await?.clone())
-    }
+  /// The account, if the read model has it.
+  pub(crate) async fn account(&self) -> Result<Option<accounts::Account>> {
+    let account = self.account.get_or_try_init(|| async { accounts::one(&self.edge.reads, self.viewer.account).await.map_err(|error| self.failed(error)) });
+    Ok(account.await?.clone())
+  }
 
-    /// The account, if the read model has it.
-    pub(crate) async fn account(&self) -> Result<Option<accounts::Account>> {
-        let account = self
-            .account
-            .get_or_try_init(|| async { accounts::one(&self.edge.reads, self.viewer.account).await.map_err(|error| self.failed(error)) });
-        Ok(account.await?.clone())
-    }
-
-    /// The viewer runs the installation.
-    pub(crate) async fn is_operator(&self) -> Result<bool> {
-        Ok(self.account().await?.is_some_and(|account| matches!(account.role, Role::Owner | Role::Administrator)))
-    }
+  /// The viewer runs the installation.
+  pub(crate) async fn is_operator(&self) -> Result<bool> {
+    Ok(self.account().await?.is_some_and(|account| matches!(account.role, Role::Owner | Role::Administrator)))
+  }
 }

@@ -7,7 +7,7 @@
 //!
 //! Read next: `endpoint.rs`, then `query.rs`, `mutation.rs`, `subscription.rs`.
 
-mod bodies;
+pub(crate) mod bodies;
 pub(crate) mod document;
 pub(crate) mod endpoint;
 pub(crate) mod env;
@@ -27,15 +27,15 @@ pub(crate) type Schema = async_graphql::Schema<query::Query, mutation::Mutation,
 
 /// Builds the schema, with its limits.
 pub(crate) fn schema() -> Schema {
-    Schema::build(query::Query, mutation::Mutation, subscription::Updates)
-        .limit_depth(DEPTH_MAX)
-        .limit_complexity(COMPLEXITY_MAX)
-        .limit_recursive_depth(NESTING_MAX)
-        .limit_directives(DIRECTIVES_MAX)
-        .finish()
+  Schema::build(query::Query, mutation::Mutation, subscription::Updates)
+    .limit_depth(DEPTH_MAX)
+    .limit_complexity(COMPLEXITY_MAX)
+    .limit_recursive_depth(NESTING_MAX)
+    .limit_directives(DIRECTIVES_MAX)
+    .finish()
 }
 
 /// The schema in GraphQL's own language.
 pub(crate) fn sdl() -> String {
-    schema().sdl_with_options(SDLExportOptions::new().include_specified_by())
+  schema().sdl_with_options(SDLExportOptions::new().include_specified_by())
 }

@@ -6,5 +6,5 @@ use super::answer::Refusal;
 
 /// Answers a webhook of a connection that nobody has.
 pub(crate) async fn unknown() -> Response {
-    Refusal::NotFound("no such connection").into_response()
+  Refusal::NotFound("no such connection").into_response()
 }

@@ -25,22 +25,20 @@ pub use serve::serve;
 
 /// Every route of the edge.
 pub(crate) fn router(edge: Edge) -> Router {
-    let operations = operations(edge.readiness.clone(), edge.metrics.clone());
-    let compressed = Router::new()
-        .route("/graphql", post(graphql::endpoint::post).get(graphql::endpoint::get))
-        .fallback(assets::page)
-        .layer(CompressionLayer::new());
-    // Not compressed: sockets compress nothing, files mostly are already, and the sign-in page is small.
-    Router::new()
-        .route("/graphql/ws", get(socket::upgrade))
-        .route("/files", post(files::upload))
-        .route("/files/{id}", get(files::serve))
-        .route("/sign-in/{code}", get(sign_in::show).post(sign_in::enter))
-        .route("/sign-out", post(sign_in::leave))
-        .route("/hooks/{channel}/{connection}", any(hooks::unknown))
-        .merge(compressed)
-        .with_state(edge)
-        .merge(operations)
-        .layer(from_fn(headers::protected))
-        .layer(from_fn(trace::traced))
+  let operations = operations(edge.readiness.clone(), edge.metrics.clone());
+  let compressed =
+    Router::new().route("/graphql", post(graphql::endpoint::post).get(graphql::endpoint::get)).fallback(assets::page).layer(CompressionLayer::new());
+  // Not compressed: sockets compress nothing, files mostly are already, and the sign-in page is small.
+  Router::new()
+    .route("/graphql/ws", get(socket::upgrade))
+    .route("/files", post(files::upload))
+    .route("/files/{id}", get(files::serve))
+    .route("/sign-in/{code}", get(sign_in::show).post(sign_in::enter))
+    .route("/sign-out", post(sign_in::leave))
+    .route("/hooks/{channel}/{connection}", any(hooks::unknown))
+    .merge(compressed)
+    .with_state(edge)
+    .merge(operations)
+    .layer(from_fn(headers::protected))
+    .layer(from_fn(trace::traced))
 }

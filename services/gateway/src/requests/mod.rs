@@ -10,5 +10,6 @@
 
 pub(crate) mod attach;
 pub(crate) mod refusal;
+pub(crate) mod repeat;
 pub(crate) mod submit;
 pub(crate) mod syntax;

@@ -24,102 +24,120 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// What became of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// Decided: its facts stand in the log.
-    Decided(Arc<Decision>),
-    /// Decided before, under the same key, as the input with this id.
-    Repeated { of: Uuid, ordinal: i64 },
-    /// There was nothing to change.
-    Unchanged { ordinal: i64 },
-    /// Refused by a rule.
-    Refused { reason: String },
-    /// Accepted, or perhaps accepted, and not decided yet.
-    Undecided,
+  /// Decided: its facts stand in the log.
+  Decided(Arc<Decision>),
+  /// Decided before, under the same key, as the input with this id.
+  Repeated { of: Uuid, ordinal: i64 },
+  /// There was nothing to change.
+  Unchanged { ordinal: i64 },
+  /// Refused by a rule.
+  Refused { reason: String },
+  /// Accepted, or perhaps accepted, and not decided yet.
+  Undecided,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked<'a> {
+  /// The client's key.
+  pub key: &'a str,
+  /// What the client asked for under it: the same key with anything else is a conflict.
+  pub content: Vec<u8>,
+  pub input: Input,
+}
+
+impl<'a> Asked<'a> {
+  /// A request named `verb` with the fields that the client gave.
+  pub(crate) fn new(key: &'a str, verb: &str, fields: &serde_json::Value, input: Input) -> Self {
+    Self { key, content: format!("{verb} {fields}").into_bytes(), input }
+  }
 }
 
 /// A request that was certainly not accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("the input can't be appended")]
-    Append(#[from] appender::Error),
-    #[error("too many requests are under way")]
-    Busy,
-    #[error("the request's task ended early")]
-    Ended,
+  #[error("the input can't be appended")]
+  Append(#[from] appender::Error),
+  #[error("too many requests are under way")]
+  Busy,
+  #[error("the request's task ended early")]
+  Ended,
 }
 
 impl crate::graphql::env::Failure for Error {
-    fn passes(&self) -> bool {
-        match self {
-            Self::Append(error) => error.disposition() != Disposition::Fail,
-            Self::Busy => true,
-            Self::Ended => false,
-        }
+  fn passes(&self) -> bool {
+    match self {
+      Self::Append(error) => error.disposition() != Disposition::Fail,
+      Self::Busy => true,
+      Self::Ended => false,
     }
+  }
 }
 
 /// Appends an input under the client's key and waits for its decision, until `deadline`.
-pub(crate) async fn submit(edge: &Edge, viewer: &Viewer, key: &str, input: Input, deadline: Instant) -> Result<Outcome, Error> {
-    let permit = Arc::clone(&edge.mutations).try_acquire_owned().map_err(|_| Error::Busy)?;
-    let submission = Submission {
-        agent: viewer.account,
-        input,
-        producer: PRODUCER,
-        key: Some(key),
-        actor: ACTOR,
-        origin: Origin::Owner,
-        cause: None,
-        correlation: None,
-        traceparent: None,
-    };
-    let prepared = edge.appender.prepare(submission).await?;
-    let expected = edge.tail.expect(viewer.account, prepared.id);
-    let appender = Arc::clone(&edge.appender);
-    let appending = edge.tasks.spawn(async move {
-        let appended = append(&appender, prepared, deadline).await;
-        drop(permit);
-        appended
-    });
-    match timeout_at(deadline, appending).await {
-        Ok(Ok(appended)) => appended?,
-        Ok(Err(_)) => return Err(Error::Ended),
-        // The append goes on in its task.
-        Err(_) => return Ok(Outcome::Undecided),
-    }
-    let left = deadline.saturating_duration_since(Instant::now());
-    Ok(expected.within(left).await.map_or(Outcome::Undecided, outcome))
+pub(crate) async fn submit(edge: &Edge, viewer: &Viewer, asked: Asked<'_>, deadline: Instant) -> Result<Outcome, Error> {
+  let permit = Arc::clone(&edge.mutations).try_acquire_owned().map_err(|_| Error::Busy)?;
+  let submission = Submission {
+    agent: viewer.account,
+    input: asked.input,
+    producer: PRODUCER,
+    key: Some(asked.key),
+    content: Some(&asked.content),
+    actor: ACTOR,
+    origin: Origin::Owner,
+    cause: None,
+    correlation: None,
+    traceparent: None,
+  };
+  let prepared = edge.appender.prepare(submission).await?;
+  let expected = edge.tail.expect(viewer.account, prepared.id);
+  let appender = Arc::clone(&edge.appender);
+  let appending = edge.tasks.spawn(async move {
+    let fate = append(&appender, prepared, deadline).await;
+    drop(permit);
+    fate
+  });
+  match timeout_at(deadline, appending).await {
+    Ok(Ok(fate)) => fate?,
+    Ok(Err(_)) => return Err(Error::Ended),
+    // The append goes on in its task.
+    Err(_) => return Ok(Outcome::Undecided),
+  }
+  let left = deadline.saturating_duration_since(Instant::now());
+  Ok(expected.within(left).await.map_or(Outcome::Undecided, outcome))
 }
 
 /// Appends until it is certain that the record stands or until the time is over; the same record again is a repeat.
 async fn append(appender: &Appender, prepared: Prepared, deadline: Instant) -> Result<(), Error> {
-    let records = [prepared];
-    let mut perhaps = false;
-    loop {
-        let Err(error) = appender.append(&records).await else { return Ok(()) };
-        perhaps |= error.disposition() == Disposition::Unknown;
-        if error.disposition() != Disposition::Fail && Instant::now() + AGAIN_AFTER < deadline {
-            sleep(AGAIN_AFTER).await;
-            continue;
-        }
-        if perhaps {
-            tracing::warn!(error = &error as &dyn std::error::Error, input.id = %records[0].id, "the fate of an input is unknown");
-            return Ok(());
-        }
-        return Err(error.into());
+  let records = [prepared];
+  let mut perhaps = false;
+  loop {
+    let Err(error) = appender.append(&records).await else { return Ok(()) };
+    perhaps |= error.disposition() == Disposition::Unknown;
+    if error.disposition() != Disposition::Fail && Instant::now() + AGAIN_AFTER < deadline {
+      sleep(AGAIN_AFTER).await;
+      continue;
     }
+    if perhaps {
+      tracing::warn!(error = &error as &dyn std::error::Error, input.id = %records[0].id, "the fate of an input is unknown");
+      return Ok(());
+    }
+    return Err(error.into());
+  }
 }
 
 fn outcome(decision: Arc<Decision>) -> Outcome {
-    let ordinal = decision.ordinal;
-    let settled = decision.events.iter().find_map(|recorded| match &recorded.event {
-        Event::Log(log::Event::InputSettled(settled)) => Some(settled.clone()),
-        _ => None,
-    });
-    match settled {
-        None => Outcome::Decided(decision),
-        Some(settled) => match (settled.outcome, settled.of) {
-            (Settlement::Refused, _) => Outcome::Refused { reason: settled.reason },
-            (Settlement::Repeated, Some(of)) => Outcome::Repeated { of: of.0, ordinal },
-            (Settlement::Repeated, None) | (Settlement::NoChange, _) => Outcome::Unchanged { ordinal },
-        },
-    }
+  let ordinal = decision.ordinal;
+  let settled = decision.events.iter().find_map(|recorded| match &recorded.event {
+    Event::Log(log::Event::InputSettled(settled)) => Some(settled.clone()),
+    _ => None,
+  });
+  match settled {
+    None => Outcome::Decided(decision),
+    Some(settled) => match (settled.outcome, settled.of) {
+      (Settlement::Refused, _) => Outcome::Refused { reason: settled.reason },
+      (Settlement::Repeated, Some(of)) => Outcome::Repeated { of: of.0, ordinal },
+      (Settlement::Repeated, None) | (Settlement::NoChange, _) => Outcome::Unchanged { ordinal },
+    },
+  }
 }

@@ -10,119 +10,119 @@ use crate::limits::REQUEST_KEY_CHARS_MAX;
 
 /// A key under which a request may be repeated.
 pub(crate) fn request_key(key: String) -> Result<String, UserError> {
-    let chars = key.chars().count();
-    if chars == 0 || chars > REQUEST_KEY_CHARS_MAX { Err(UserError::key()) } else { Ok(key) }
+  let chars = key.chars().count();
+  if chars == 0 || chars > REQUEST_KEY_CHARS_MAX { Err(UserError::key()) } else { Ok(key) }
 }
 
 /// Text as it may be stored: without NUL, which databases refuse (D28). A document's own literals can hold one although the JSON around it has none.
 pub(crate) fn storable(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+  if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 /// The text of a message.
 pub(crate) fn message_text(text: String, attachments: usize) -> Result<String, UserError> {
-    let text = storable(text);
-    if text.len() > MESSAGE_TEXT_BYTES_MAX {
-        return Err(UserError::new(UserErrorCode::TextTooLong));
-    }
-    if attachments > ATTACHMENTS_MAX {
-        return Err(UserError::too_many_attachments());
-    }
-    if text.trim().is_empty() && attachments == 0 {
-        return Err(UserError::new(UserErrorCode::TextEmpty));
-    }
-    Ok(text)
+  let text = storable(text);
+  if text.len() > MESSAGE_TEXT_BYTES_MAX {
+    return Err(UserError::new(UserErrorCode::TextTooLong));
+  }
+  if attachments > ATTACHMENTS_MAX {
+    return Err(UserError::too_many_attachments());
+  }
+  if text.trim().is_empty() && attachments == 0 {
+    return Err(UserError::new(UserErrorCode::TextEmpty));
+  }
+  Ok(text)
 }
 
 /// A conversation's id. What has not the form of one names nothing.
 pub(crate) fn conversation(id: &str) -> Result<ConversationId, UserError> {
-    id.parse().map_err(|_| UserError::new(UserErrorCode::NotFound).at("conversationId"))
+  id.parse().map_err(|_| UserError::new(UserErrorCode::NotFound).at("conversationId"))
 }
 
 /// A message's id.
 pub(crate) fn message(id: &str) -> Result<MessageId, UserError> {
-    id.parse().map_err(|_| UserError::new(UserErrorCode::NotFound).at("messageId"))
+  id.parse().map_err(|_| UserError::new(UserErrorCode::NotFound).at("messageId"))
 }
 
 /// What only the edge knows of settings: the models that are offered. `current` is the model as set now.
 pub(crate) fn settings(given: &SettingsGiven, models: &[OfferedModel], current: &str) -> Result<(), UserError> {
-    let named = given.model.as_deref().unwrap_or(current);
-    let model = if named.is_empty() { models.first() } else { models.iter().find(|model| model.name == named) };
-    if given.model.is_some() && model.is_none() && !named.is_empty() {
-        return Err(UserError::invalid("model", "no such model is offered"));
-    }
-    if let Some(effort) = given.effort
-        && effort != Effort::Fast
-        && model.is_some_and(|model| !model.efforts.contains(&effort))
-    {
-        return Err(UserError::invalid("effort", "the model does not know this effort"));
-    }
-    if given.avatar.as_deref().is_some_and(|avatar| !avatar.is_empty() && !avatar.starts_with("builtin:")) {
-        return Err(UserError::invalid("avatar", "a picture is named as builtin:<name>"));
-    }
-    Ok(())
+  let named = given.model.as_deref().unwrap_or(current);
+  let model = if named.is_empty() { models.first() } else { models.iter().find(|model| model.name == named) };
+  if given.model.is_some() && model.is_none() && !named.is_empty() {
+    return Err(UserError::invalid("model", "no such model is offered"));
+  }
+  if let Some(effort) = given.effort
+    && effort != Effort::Fast
+    && model.is_some_and(|model| !model.efforts.contains(&effort))
+  {
+    return Err(UserError::invalid("effort", "the model does not know this effort"));
+  }
+  if given.avatar.as_deref().is_some_and(|avatar| !avatar.is_empty() && !avatar.starts_with("builtin:")) {
+    return Err(UserError::invalid("avatar", "a picture is named as builtin:<name>"));
+  }
+  Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+  use super::*;
 
-    fn code<T: std::fmt::Debug>(result: Result<T, UserError>) -> UserErrorCode {
-        result.unwrap_err().code
-    }
+  fn code<T: std::fmt::Debug>(result: Result<T, UserError>) -> UserErrorCode {
+    result.unwrap_err().code
+  }
 
-    /// Proves D36.
-    #[test]
-    fn a_text_over_the_limit_is_refused_with_the_hint_to_attach_it() {
-        assert_eq!(message_text("x".repeat(MESSAGE_TEXT_BYTES_MAX), 0).unwrap().len(), MESSAGE_TEXT_BYTES_MAX);
-        let error = message_text("x".repeat(MESSAGE_TEXT_BYTES_MAX + 1), 0).unwrap_err();
-        assert_eq!((error.code, error.field), (UserErrorCode::TextTooLong, Some(vec!["input".to_owned(), "text".to_owned()])));
-        assert!(error.message.contains("attach it as a file"));
-        // Bytes count, not characters.
-        assert_eq!(code(message_text("é".repeat(MESSAGE_TEXT_BYTES_MAX / 2 + 1), 0)), UserErrorCode::TextTooLong);
-    }
+  /// Proves D36.
+  #[test]
+  fn a_text_over_the_limit_is_refused_with_the_hint_to_attach_it() {
+    assert_eq!(message_text("x".repeat(MESSAGE_TEXT_BYTES_MAX), 0).unwrap().len(), MESSAGE_TEXT_BYTES_MAX);
+    let error = message_text("x".repeat(MESSAGE_TEXT_BYTES_MAX + 1), 0).unwrap_err();
+    assert_eq!((error.code, error.field), (UserErrorCode::TextTooLong, Some(vec!["input".to_owned(), "text".to_owned()])));
+    assert!(error.message.contains("attach it as a file"));
+    // Bytes count, not characters.
+    assert_eq!(code(message_text("é".repeat(MESSAGE_TEXT_BYTES_MAX / 2 + 1), 0)), UserErrorCode::TextTooLong);
+  }
 
-    #[test]
-    fn a_message_needs_text_or_a_file() {
-        assert_eq!(code(message_text(" \n\t".to_owned(), 0)), UserErrorCode::TextEmpty);
-        assert!(message_text(String::new(), 1).is_ok());
-        assert_eq!(code(message_text("x".to_owned(), ATTACHMENTS_MAX + 1)), UserErrorCode::ValueInvalid);
-    }
+  #[test]
+  fn a_message_needs_text_or_a_file() {
+    assert_eq!(code(message_text(" \n\t".to_owned(), 0)), UserErrorCode::TextEmpty);
+    assert!(message_text(String::new(), 1).is_ok());
+    assert_eq!(code(message_text("x".to_owned(), ATTACHMENTS_MAX + 1)), UserErrorCode::ValueInvalid);
+  }
 
-    /// Proves D28.
-    #[test]
-    fn nul_in_a_literal_is_replaced() {
-        assert_eq!(message_text("A\0B".to_owned(), 0).unwrap(), "A\u{fffd}B");
-    }
+  /// Proves D28.
+  #[test]
+  fn nul_in_a_literal_is_replaced() {
+    assert_eq!(message_text("A\0B".to_owned(), 0).unwrap(), "A\u{fffd}B");
+  }
 
-    #[test]
-    fn a_request_key_has_a_length() {
-        assert!(request_key("k".to_owned()).is_ok());
-        assert!(request_key("键".repeat(REQUEST_KEY_CHARS_MAX)).is_ok());
-        assert_eq!(code(request_key(String::new())), UserErrorCode::ValueInvalid);
-        assert_eq!(code(request_key("k".repeat(REQUEST_KEY_CHARS_MAX + 1))), UserErrorCode::ValueInvalid);
-    }
+  #[test]
+  fn a_request_key_has_a_length() {
+    assert!(request_key("k".to_owned()).is_ok());
+    assert!(request_key("键".repeat(REQUEST_KEY_CHARS_MAX)).is_ok());
+    assert_eq!(code(request_key(String::new())), UserErrorCode::ValueInvalid);
+    assert_eq!(code(request_key("k".repeat(REQUEST_KEY_CHARS_MAX + 1))), UserErrorCode::ValueInvalid);
+  }
 
-    #[test]
-    fn what_has_not_the_form_of_an_id_is_not_found() {
-        assert_eq!(code(message("../x")), UserErrorCode::NotFound);
-        assert_eq!(code(conversation("1")), UserErrorCode::NotFound);
-    }
+  #[test]
+  fn what_has_not_the_form_of_an_id_is_not_found() {
+    assert_eq!(code(message("../x")), UserErrorCode::NotFound);
+    assert_eq!(code(conversation("1")), UserErrorCode::NotFound);
+  }
 
-    /// Proves SID-20.
-    #[test]
-    fn a_model_and_an_effort_must_be_offered() {
-        let models = [
-            OfferedModel { name: "small".into(), efforts: vec![Effort::Fast], sees_pictures: false, rehearsal: false },
-            OfferedModel { name: "large".into(), efforts: vec![Effort::Fast, Effort::High], sees_pictures: true, rehearsal: false },
-        ];
-        let given = |model: Option<&str>, effort| SettingsGiven { version: 1, model: model.map(str::to_owned), effort, ..SettingsGiven::default() };
-        assert!(settings(&given(Some("large"), Some(Effort::High)), &models, "").is_ok());
-        assert!(settings(&given(Some(""), None), &models, "large").is_ok());
-        assert!(settings(&given(None, Some(Effort::High)), &models, "large").is_ok());
-        assert_eq!(code(settings(&given(Some("unknown"), None), &models, "")), UserErrorCode::ValueInvalid);
-        assert_eq!(code(settings(&given(None, Some(Effort::High)), &models, "")), UserErrorCode::ValueInvalid);
-        // A model that was set and is no longer offered does not stand in the way of other changes.
-        assert!(settings(&given(None, Some(Effort::High)), &models, "gone").is_ok());
-    }
+  /// Proves SID-20.
+  #[test]
+  fn a_model_and_an_effort_must_be_offered() {
+    let models = [
+      OfferedModel { name: "small".into(), efforts: vec![Effort::Fast], sees_pictures: false, rehearsal: false },
+      OfferedModel { name: "large".into(), efforts: vec![Effort::Fast, Effort::High], sees_pictures: true, rehearsal: false },
+    ];
+    let given = |model: Option<&str>, effort| SettingsGiven { version: 1, model: model.map(str::to_owned), effort, ..SettingsGiven::default() };
+    assert!(settings(&given(Some("large"), Some(Effort::High)), &models, "").is_ok());
+    assert!(settings(&given(Some(""), None), &models, "large").is_ok());
+    assert!(settings(&given(None, Some(Effort::High)), &models, "large").is_ok());
+    assert_eq!(code(settings(&given(Some("unknown"), None), &models, "")), UserErrorCode::ValueInvalid);
+    assert_eq!(code(settings(&given(None, Some(Effort::High)), &models, "")), UserErrorCode::ValueInvalid);
+    // A model that was set and is no longer offered does not stand in the way of other changes.
+    assert!(settings(&given(None, Some(Effort::High)), &models, "gone").is_ok());
+  }
 }

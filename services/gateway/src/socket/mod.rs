@@ -27,39 +27,33 @@ use connection::Connection;
 const PROTOCOL: &str = "graphql-transport-ws";
 
 /// Takes the upgrade. A credential in the headers counts already; without one `connection_init` must bring it.
-pub(crate) async fn upgrade(
-    State(edge): State<Edge>,
-    Peer(peer): Peer,
-    trace: TraceId,
-    headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
-) -> Response {
-    let viewer = match from_headers(&edge, &headers, peer).await {
-        Ok(viewer) => viewer,
-        Err(refusal) => return refusal.into_response(),
-    };
-    let tasks = edge.tasks.clone();
-    upgrade
-        .protocols([PROTOCOL])
-        .read_buffer_size(SOCKET_READ_BYTES)
-        // Frames are written at once: each is a change that somebody waits for.
-        .write_buffer_size(0)
-        .max_write_buffer_size(SOCKET_WRITE_BYTES_MAX)
-        .max_message_size(REQUEST_BYTES_MAX)
-        .max_frame_size(REQUEST_BYTES_MAX)
-        .on_failed_upgrade(|error| tracing::debug!(%error, "a socket's upgrade failed"))
-        // Tracked, because a graceful stop does not know of upgraded connections.
-        .on_upgrade(move |socket| tasks.track_future(Connection::new(edge, peer, trace, viewer).run(socket)))
+pub(crate) async fn upgrade(State(edge): State<Edge>, Peer(peer): Peer, trace: TraceId, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
+  let viewer = match from_headers(&edge, &headers, peer).await {
+    Ok(viewer) => viewer,
+    Err(refusal) => return refusal.into_response(),
+  };
+  let tasks = edge.tasks.clone();
+  upgrade
+    .protocols([PROTOCOL])
+    .read_buffer_size(SOCKET_READ_BYTES)
+    // Frames are written at once: each is a change that somebody waits for.
+    .write_buffer_size(0)
+    .max_write_buffer_size(SOCKET_WRITE_BYTES_MAX)
+    .max_message_size(REQUEST_BYTES_MAX)
+    .max_frame_size(REQUEST_BYTES_MAX)
+    .on_failed_upgrade(|error| tracing::debug!(%error, "a socket's upgrade failed"))
+    // Tracked, because a graceful stop does not know of upgraded connections.
+    .on_upgrade(move |socket| tasks.track_future(Connection::new(edge, peer, trace, viewer).run(socket)))
 }
 
 /// Who the headers say is there. A wrong credential is not refused here but by its close code, which a browser's script can read.
 async fn from_headers(edge: &Edge, headers: &HeaderMap, peer: std::net::IpAddr) -> Result<Option<Viewer>, Refusal> {
-    if matches!(Credential::of(headers, &edge.places), Credential::None) {
-        return Ok(None);
-    }
-    match auth::viewer(edge, headers, peer).await {
-        Ok(viewer) => Ok(Some(viewer)),
-        Err(Refusal::Unauthenticated) => Ok(None),
-        Err(refusal) => Err(refusal),
-    }
+  if matches!(Credential::of(headers, &edge.places), Credential::None) {
+    return Ok(None);
+  }
+  match auth::viewer(edge, headers, peer).await {
+    Ok(viewer) => Ok(Some(viewer)),
+    Err(Refusal::Unauthenticated) => Ok(None),
+    Err(refusal) => Err(refusal),
+  }
 }

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::feed::{Batch, Feed, Step};
 use crate::edge::Edge;
 use crate::graphql::subscription::{
-    Change, ConversationUpserted, IndicatorChanged, MessageUpserted, ReplyPiece, Resync, SettingsUpserted, StepNamed, UpdateEnvelope,
+  Change, ConversationUpserted, IndicatorChanged, MessageUpserted, ReplyPiece, Resync, SettingsUpserted, StepNamed, UpdateEnvelope,
 };
 use crate::graphql::types::conversation::Conversation;
 use crate::graphql::types::scalars::Position;
@@ -28,164 +28,161 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Subscriptions that are open in this process.
 pub(crate) fn live_count() -> usize {
-    LIVE.load(Ordering::Relaxed)
+  LIVE.load(Ordering::Relaxed)
 }
 
 /// Counts a subscription as long as it lives, however it ends.
 struct Counted;
 
 impl Counted {
-    fn new() -> Self {
-        LIVE.fetch_add(1, Ordering::Relaxed);
-        metrics::gauge!("pa_subscriptions").increment(1.0);
-        Self
-    }
+  fn new() -> Self {
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    metrics::gauge!("pa_subscriptions").increment(1.0);
+    Self
+  }
 }
 
 impl Drop for Counted {
-    fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
-        metrics::gauge!("pa_subscriptions").decrement(1.0);
-    }
+  fn drop(&mut self) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    metrics::gauge!("pa_subscriptions").decrement(1.0);
+  }
 }
 
 /// A subscription's state.
 pub(crate) struct Live {
-    edge: Edge,
-    feed: Arc<Feed>,
-    watch: Watch,
-    pieces: Pieces,
-    /// Everything up to here was sent.
-    ordinal: i64,
-    caught_up: bool,
-    ready: VecDeque<UpdateEnvelope>,
-    _counted: Counted,
+  edge: Edge,
+  feed: Arc<Feed>,
+  watch: Watch,
+  pieces: Pieces,
+  /// Everything up to here was sent.
+  ordinal: i64,
+  caught_up: bool,
+  ready: VecDeque<UpdateEnvelope>,
+  _counted: Counted,
 }
 
 enum Heeded {
-    Committed,
-    Piece(Heard),
-    /// Nothing was heard for a while: a hint can get lost between processes.
-    Looking,
+  Committed,
+  Piece(Heard),
+  /// Nothing was heard for a while: a hint can get lost between processes.
+  Looking,
 }
 
 impl Live {
-    /// Attaches a subscription after a position; `None`: from now on.
-    pub(crate) async fn attach(edge: &Edge, agent: pa_domain::AgentId, after: Option<Position>) -> Result<Self, pa_projections::Error> {
-        let watch = edge.live.watch(agent);
-        let pieces = edge.pieces.subscribe(agent);
-        let now = pa_projections::progress::of(&edge.reads, agent).await?;
-        let mut live = Self {
-            feed: edge.feeds.of(agent),
-            edge: edge.clone(),
-            watch,
-            pieces,
-            ordinal: now,
-            caught_up: after.is_none(),
-            ready: VecDeque::new(),
-            _counted: Counted::new(),
-        };
-        if let Some(after) = after {
-            let foreign = after.schema.as_deref().is_some_and(|schema| schema != edge.schema_mark() && schema != edge.read_schema);
-            if foreign {
-                live.resync("the read model was built anew");
-            } else if after.ordinal > now {
-                // A page that heard of its own decision before the read model has it is ahead, and waits here until it comes.
-                live.ordinal = after.ordinal;
-            } else {
-                live.ordinal = after.ordinal;
-            }
-        }
-        Ok(live)
+  /// Attaches a subscription after a position; `None`: from now on.
+  pub(crate) async fn attach(edge: &Edge, agent: pa_domain::AgentId, after: Option<Position>) -> Result<Self, pa_projections::Error> {
+    let watch = edge.live.watch(agent);
+    let pieces = edge.pieces.subscribe(agent);
+    let now = pa_projections::system::progress(&edge.reads, agent).await?;
+    let mut live = Self {
+      feed: edge.feeds.of(agent),
+      edge: edge.clone(),
+      watch,
+      pieces,
+      ordinal: now,
+      caught_up: after.is_none(),
+      ready: VecDeque::new(),
+      _counted: Counted::new(),
+    };
+    if let Some(after) = after {
+      let foreign = after.schema.as_deref().is_some_and(|schema| schema != edge.schema_mark() && schema != edge.read_schema);
+      if foreign {
+        live.resync("the read model was built anew");
+      } else if after.ordinal > now {
+        // A page that heard of its own decision before the read model has it is ahead, and waits here until it comes.
+        live.ordinal = after.ordinal;
+      } else {
+        live.ordinal = after.ordinal;
+      }
     }
+    Ok(live)
+  }
 
-    /// The next change. `None` when the process stops.
-    pub(crate) async fn next(&mut self) -> Option<UpdateEnvelope> {
-        loop {
-            if let Some(envelope) = self.ready.pop_front() {
-                return Some(envelope);
-            }
-            if !self.caught_up {
-                self.catch_up().await;
-                continue;
-            }
-            match self.heed().await? {
-                Heeded::Committed | Heeded::Looking => self.caught_up = false,
-                Heeded::Piece(heard) => self.heard(heard),
-            }
-        }
+  /// The next change. `None` when the process stops.
+  pub(crate) async fn next(&mut self) -> Option<UpdateEnvelope> {
+    loop {
+      if let Some(envelope) = self.ready.pop_front() {
+        return Some(envelope);
+      }
+      if !self.caught_up {
+        self.catch_up().await;
+        continue;
+      }
+      match self.heed().await? {
+        Heeded::Committed | Heeded::Looking => self.caught_up = false,
+        Heeded::Piece(heard) => self.heard(heard),
+      }
     }
+  }
 
-    async fn heed(&mut self) -> Option<Heeded> {
-        tokio::select! {
-            () = self.edge.shutdown.cancelled() => None,
-            _ = self.watch.changed() => Some(Heeded::Committed),
-            heard = self.pieces.next() => Some(Heeded::Piece(heard?)),
-            () = sleep(FEED_LOOKS_EVERY) => Some(Heeded::Looking),
-        }
+  async fn heed(&mut self) -> Option<Heeded> {
+    tokio::select! {
+        () = self.edge.shutdown.cancelled() => None,
+        _ = self.watch.changed() => Some(Heeded::Committed),
+        heard = self.pieces.next() => Some(Heeded::Piece(heard?)),
+        () = sleep(FEED_LOOKS_EVERY) => Some(Heeded::Looking),
     }
+  }
 
-    async fn catch_up(&mut self) {
-        let known = self.watch.ordinal();
-        match self.feed.after(&self.edge.reads, self.ordinal, known).await {
-            Ok(Step::Changes(batch)) => {
-                self.take(&batch);
-                self.caught_up = true;
-            }
-            Ok(Step::Resync { ordinal }) => {
-                self.ordinal = ordinal;
-                self.resync("too far behind");
-                self.caught_up = true;
-            }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "a subscription can't read on now");
-                sleep(AGAIN_AFTER).await;
-            }
-        }
+  async fn catch_up(&mut self) {
+    let known = self.watch.ordinal();
+    match self.feed.after(&self.edge.reads, self.ordinal, known).await {
+      Ok(Step::Changes(batch)) => {
+        self.take(&batch);
+        self.caught_up = true;
+      }
+      Ok(Step::Resync { ordinal }) => {
+        self.ordinal = ordinal;
+        self.resync("too far behind");
+        self.caught_up = true;
+      }
+      Err(error) => {
+        tracing::warn!(error = &error as &dyn std::error::Error, "a subscription can't read on now");
+        sleep(AGAIN_AFTER).await;
+      }
     }
+  }
 
-    fn take(&mut self, batch: &Batch) {
-        let mut changes = batch.changes.iter().filter(|(ordinal, _)| *ordinal > self.ordinal).peekable();
-        let mut covered = self.ordinal;
-        while let Some((ordinal, update)) = changes.next() {
-            // Whoever resumes after a cursor must get the rest of the changes that one event made.
-            if changes.peek().is_none_or(|(next, _)| next > ordinal) {
-                covered = *ordinal;
-            }
-            let cursor = Some(self.position(covered));
-            self.ready.push_back(UpdateEnvelope { cursor, change: change(update) });
-        }
-        self.ordinal = self.ordinal.max(batch.ordinal);
+  fn take(&mut self, batch: &Batch) {
+    let mut changes = batch.changes.iter().filter(|(ordinal, _)| *ordinal > self.ordinal).peekable();
+    let mut covered = self.ordinal;
+    while let Some((ordinal, update)) = changes.next() {
+      // Whoever resumes after a cursor must get the rest of the changes that one event made.
+      if changes.peek().is_none_or(|(next, _)| next > ordinal) {
+        covered = *ordinal;
+      }
+      let cursor = Some(self.position(covered));
+      self.ready.push_back(UpdateEnvelope { cursor, change: change(update) });
     }
+    self.ordinal = self.ordinal.max(batch.ordinal);
+  }
 
-    fn resync(&mut self, reason: &str) {
-        let cursor = Some(self.position(self.ordinal));
-        self.ready.push_back(UpdateEnvelope { cursor, change: Change::Resync(Resync { reason: reason.to_owned() }) });
-    }
+  fn resync(&mut self, reason: &str) {
+    let cursor = Some(self.position(self.ordinal));
+    self.ready.push_back(UpdateEnvelope { cursor, change: Change::Resync(Resync { reason: reason.to_owned() }) });
+  }
 
-    fn heard(&mut self, heard: Heard) {
-        let change = match heard {
-            Heard::Piece(piece) => Change::ReplyPiece(ReplyPiece {
-                message_id: ID::from(piece.message),
-                attempt: piece.attempt,
-                offset: piece.offset_utf16,
-                text: piece.text.to_string(),
-            }),
-            Heard::Step(step) => Change::StepNamed(StepNamed { conversation_id: ID::from(step.conversation), step: step.step.map(|step| step.to_string()) }),
-        };
-        self.ready.push_back(UpdateEnvelope { cursor: None, change });
-    }
+  fn heard(&mut self, heard: Heard) {
+    let change = match heard {
+      Heard::Piece(piece) => {
+        Change::ReplyPiece(ReplyPiece { message_id: ID::from(piece.message), attempt: piece.attempt, offset: piece.offset_utf16, text: piece.text.to_string() })
+      }
+      Heard::Step(step) => Change::StepNamed(StepNamed { conversation_id: ID::from(step.conversation), step: step.step.map(|step| step.to_string()) }),
+    };
+    self.ready.push_back(UpdateEnvelope { cursor: None, change });
+  }
 
-    fn position(&self, ordinal: i64) -> Position {
-        Position { ordinal, schema: Some(self.edge.schema_mark().to_owned()) }
-    }
+  fn position(&self, ordinal: i64) -> Position {
+    Position { ordinal, schema: Some(self.edge.schema_mark().to_owned()) }
+  }
 }
 
 fn change(update: &Update) -> Change {
-    match update.clone() {
-        Update::Entry(entry) => Change::MessageUpserted(MessageUpserted { message: entry.into() }),
-        Update::Conversation(conversation) => Change::ConversationUpserted(ConversationUpserted { conversation: Conversation(conversation) }),
-        Update::Settings(settings) => Change::SettingsUpserted(SettingsUpserted { settings: Settings(settings) }),
-        Update::Indicator(indicator) => Change::IndicatorChanged(IndicatorChanged { indicator: indicator.into() }),
-    }
+  match update.clone() {
+    Update::Entry(entry) => Change::MessageUpserted(MessageUpserted { message: (*entry).into() }),
+    Update::Conversation(conversation) => Change::ConversationUpserted(ConversationUpserted { conversation: Conversation(conversation) }),
+    Update::Settings(settings) => Change::SettingsUpserted(SettingsUpserted { settings: Settings(settings) }),
+    Update::Indicator(indicator) => Change::IndicatorChanged(IndicatorChanged { indicator: indicator.into() }),
+  }
 }

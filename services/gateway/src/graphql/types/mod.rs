@@ -14,8 +14,8 @@ use async_graphql::SimpleObject;
 /// Where a page stands among all pages.
 #[derive(Clone, Debug, Default, SimpleObject)]
 pub(crate) struct PageInfo {
-    pub has_previous_page: bool,
-    pub has_next_page: bool,
-    pub start_cursor: Option<String>,
-    pub end_cursor: Option<String>,
+  pub has_previous_page: bool,
+  pub has_next_page: bool,
+  pub start_cursor: Option<String>,
+  pub end_cursor: Option<String>,
 }

@@ -1,0 +1,80 @@
+//! `POST /files?name=N`: the raw body becomes a staged file.
+
+use crate::shim::FILE_BYTES_MAX;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use pa_store::ops::uploads::{self, Upload};
+use serde::{Deserialize, Serialize};
+use tokio::sync::SemaphorePermit;
+
+use super::name;
+use crate::auth::{Viewer, unavailable};
+use crate::edge::Edge;
+use crate::http::answer::Refusal;
+use crate::http::body::{discard, stated_length};
+use crate::http::trace::TraceId;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Named {
+  #[serde(default)]
+  name: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Uploaded {
+  id: uuid::Uuid,
+  name: String,
+  media_type: String,
+  size: i64,
+  sha256: String,
+}
+
+/// Takes a file in. Nothing refers to it until a message names its id, so doing it again is harmless.
+pub(crate) async fn upload(
+  State(edge): State<Edge>,
+  viewer: Viewer,
+  trace: TraceId,
+  named: Result<Query<Named>, axum::extract::rejection::QueryRejection>,
+  headers: HeaderMap,
+  body: Body,
+) -> Result<Response, Refusal> {
+  let Query(named) = named.map_err(|_| Refusal::Bad("the name is not well-formed"))?;
+  let media_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str()).transpose().map_err(|_| NOT_A_TYPE)?;
+  let media_type = name::media_type(media_type).ok_or(NOT_A_TYPE)?;
+  let _place = place(&edge)?;
+  let id = edge.ids.new_id();
+  let staged = staged(&edge, trace, id, &headers, body).await?;
+  let upload = Upload { id, agent: viewer.account, name: name::kept(&named.name), media_type, size: staged.size, sha256: staged.sha256 };
+  uploads::put(&edge.pool, &upload).await.map_err(unavailable)?;
+  let answer = Uploaded { id, name: upload.name, media_type: upload.media_type, size: upload.size, sha256: hex::encode(upload.sha256) };
+  Ok(Json(answer).into_response())
+}
+
+const NOT_A_TYPE: Refusal = Refusal::Bad("Content-Type is not a media type");
+
+fn place(edge: &Edge) -> Result<SemaphorePermit<'_>, Refusal> {
+  edge.uploads.try_acquire().map_err(|_| Refusal::Busy)
+}
+
+async fn staged(edge: &Edge, trace: TraceId, id: uuid::Uuid, headers: &HeaderMap, body: Body) -> Result<crate::shim::Staged, Refusal> {
+  let bytes_max = usize::try_from(FILE_BYTES_MAX).expect("a small constant");
+  let mut stream = body.into_data_stream();
+  if stated_length(headers).is_some_and(|length| length > bytes_max) {
+    discard(stream, &edge.tasks);
+    return Err(Refusal::TooLarge { bytes_max });
+  }
+  let chunks = stream.by_ref().map(|chunk| chunk.map_err(std::io::Error::other));
+  match edge.blobs.stage(id, chunks).await {
+    Ok(staged) => Ok(staged),
+    Err(crate::shim::Error::TooLarge { .. }) => {
+      discard(stream, &edge.tasks);
+      Err(Refusal::TooLarge { bytes_max })
+    }
+    Err(error) => Err(super::failed(trace, &error)),
+  }
+}
