@@ -1,1 +1,77 @@
-//! pa
+//! Personal Agent as one program: configuration, the wiring of parts, roles, the command line. Nothing here has rules of its own.
+//!
+//! [`up`] runs everything in one process; [`storage`] opens what is kept; [`wire`] puts the parts together; [`roles`] starts the stages; [`commands`] are the tools.
+
+pub mod cli;
+mod commands;
+pub mod config;
+mod model;
+mod observe;
+mod owner;
+mod readiness;
+mod roles;
+mod storage;
+mod up;
+mod wire;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use cli::{AccountCommand, Cli, Command, LogCommand, TokenCommand};
+
+/// What the product calls itself.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Exit code of something that is not there yet, or that could not run at all.
+const COULD_NOT_RUN: u8 = 2;
+
+/// Runs one command to its end.
+pub fn start(cli: Cli) -> ExitCode {
+  match run(cli) {
+    Ok(code) => code,
+    Err(error) => {
+      tracing::error!(error = format!("{error:#}"), "ended with an error");
+      say(&format!("pa: {error:#}"));
+      ExitCode::FAILURE
+    }
+  }
+}
+
+#[expect(clippy::print_stderr, reason = "the command line's own words")]
+fn say(text: &str) {
+  eprintln!("{text}");
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
+  let config = config::Config::load()?;
+  observe::start(&config.observe);
+  rustls::crypto::aws_lc_rs::default_provider().install_default().ok().context("another TLS provider was installed before ours")?;
+  let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
+  runtime.block_on(dispatch(cli.command, config))
+}
+
+async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> {
+  match command {
+    Command::Up => up::up(config).await.map(|()| ExitCode::SUCCESS),
+    Command::Run { roles } => up::run(config, roles).await.map(|()| ExitCode::SUCCESS),
+    Command::Rebuild { agent } => commands::rebuild::run(&config, agent).await.map(|()| ExitCode::SUCCESS),
+    Command::Verify => Ok(commands::verify::run(&config).await),
+    Command::Log { command: LogCommand::Tail(filter) } => commands::log::run(&config, &filter, true).await.map(|()| ExitCode::SUCCESS),
+    Command::Log { command: LogCommand::Export(filter) } => commands::log::run(&config, &filter, false).await.map(|()| ExitCode::SUCCESS),
+    Command::Account { command: AccountCommand::Add { name } } => commands::account::add(&config, &name).await.map(|()| ExitCode::SUCCESS),
+    Command::Token { command: TokenCommand::Show } => commands::token::show(&config).await.map(|()| ExitCode::SUCCESS),
+    Command::Token { command: TokenCommand::Link } => commands::token::link(&config).await.map(|()| ExitCode::SUCCESS),
+    Command::Token { command: TokenCommand::Reset } => commands::token::reset(&config).await.map(|()| ExitCode::SUCCESS),
+    Command::Migrate => Ok(not_there("`pa migrate`", "`pa up` builds a missing read schema itself before it is ready")),
+    Command::Log { command: LogCommand::Copy { .. } } => Ok(not_there("`pa log copy`", "the log lives in Postgres only for now")),
+    Command::Backup { .. } => Ok(not_there("`pa backup`", "stop `pa` and copy the data folder whole, keys included")),
+    Command::Restore { .. } => Ok(not_there("`pa restore`", "put the copy of a data folder back while `pa` is stopped")),
+    Command::Doctor => Ok(not_there("`pa doctor`", "`/readyz` says what a running process waits for")),
+  }
+}
+
+fn not_there(what: &str, instead: &str) -> ExitCode {
+  say(&format!("pa: {what} is not there yet; {instead}"));
+  ExitCode::from(COULD_NOT_RUN)
+}

@@ -1,0 +1,38 @@
+//! `pa verify`: the read model against the log.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::storage::Storage;
+use crate::{COULD_NOT_RUN, say, wire};
+
+/// 0: equal. 1: one line for each difference. 2: it could not run.
+pub(crate) async fn run(config: &Config) -> ExitCode {
+  match differences(config).await {
+    Ok(0) => ExitCode::SUCCESS,
+    Ok(_) => ExitCode::FAILURE,
+    Err(error) => {
+      say(&format!("pa: could not verify: {error:#}"));
+      ExitCode::from(COULD_NOT_RUN)
+    }
+  }
+}
+
+async fn differences(config: &Config) -> Result<usize> {
+  let storage = Storage::tool(config).await?;
+  let stop = CancellationToken::new();
+  let shared = wire::shared(&storage, false, &stop).await?;
+  let differences = pa_pipeline::projector::verify(&storage.database, &shared.log, &shared.opener).await?;
+  for difference in &differences {
+    super::print(&difference.to_string())?;
+  }
+  if differences.is_empty() {
+    super::print("equal")?;
+  }
+  stop.cancel();
+  storage.close().await?;
+  Ok(differences.len())
+}

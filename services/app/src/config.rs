@@ -1,0 +1,223 @@
+//! The configuration: `config.default.toml`, then `PA__SECTION__KEY`, then the short `PA_*` names. Validated whole before the first connection.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use figment::Figment;
+use figment::providers::{Env, Format, Serialized, Toml};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+const DEFAULTS: &str = include_str!("../config.default.toml");
+
+/// All sections.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+  pub server: Server,
+  pub data: Data,
+  pub log: Log,
+  pub model: Model,
+  pub rehearsal: Rehearsal,
+  pub agent: Agent,
+  pub observe: Observe,
+}
+
+/// How the page is reached.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+  pub listen: String,
+  pub public_url: String,
+  pub allow_insecure: bool,
+}
+
+/// Where things are kept.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+  pub dir: PathBuf,
+  pub database_url: SecretString,
+  pub master_key: SecretString,
+  pub master_key_file: String,
+  pub owner_token: SecretString,
+}
+
+/// The log.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+  pub partitions: u16,
+  pub sealed: bool,
+  pub inputs_kept_days: u32,
+}
+
+/// The model; an empty address means the rehearsal model.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+  pub base_url: String,
+  pub api_key: SecretString,
+  pub api_key_file: String,
+  pub name: String,
+  pub context_tokens: i64,
+  pub output_tokens_max: i64,
+  pub sees_pictures: bool,
+  pub efforts: Vec<pa_domain::settings::Effort>,
+  pub price_input_micros: Option<i64>,
+  pub price_cached_micros: Option<i64>,
+  pub price_output_micros: Option<i64>,
+  pub currency: String,
+  pub history_percent: i64,
+  pub first_byte_timeout_secs: u64,
+  pub idle_timeout_secs: u64,
+  pub total_timeout_secs: u64,
+}
+
+/// The built-in rehearsal model.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rehearsal {
+  pub pause_millis: u64,
+}
+
+/// Reply turns.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+  pub replies_max: usize,
+}
+
+/// Log lines.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observe {
+  pub log: String,
+  pub json: bool,
+}
+
+/// The short names of the outside contract, with the key that each sets.
+const SHORT_NAMES: [(&str, &str); 12] = [
+  ("PA_LISTEN", "server.listen"),
+  ("PA_PUBLIC_URL", "server.public_url"),
+  ("PA_ALLOW_INSECURE", "server.allow_insecure"),
+  ("PA_DATA_DIR", "data.dir"),
+  ("PA_DATABASE_URL", "data.database_url"),
+  ("PA_MASTER_KEY", "data.master_key"),
+  ("PA_MASTER_KEY_FILE", "data.master_key_file"),
+  ("PA_OWNER_TOKEN", "data.owner_token"),
+  ("PA_MODEL_BASE_URL", "model.base_url"),
+  ("PA_MODEL_API_KEY", "model.api_key"),
+  ("PA_MODEL_NAME", "model.name"),
+  ("PA_LOG", "observe.log"),
+];
+
+impl Config {
+  /// Reads and validates the configuration of this process.
+  ///
+  /// # Errors
+  /// Names the key and what is wrong with it, never a secret's value.
+  #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+  pub fn load() -> Result<Self> {
+    if std::env::var("PA_KAFKA_BROKERS").is_ok_and(|brokers| !brokers.is_empty()) {
+      bail!("PA_KAFKA_BROKERS is set, but this version keeps its log in Postgres only; unset it");
+    }
+    let short = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Self::from(Figment::new().merge(Toml::string(DEFAULTS)).merge(Env::prefixed("PA__").split("__")), short)
+  }
+
+  fn from(mut figment: Figment, short: impl Fn(&str) -> Option<String>) -> Result<Self> {
+    for (name, key) in SHORT_NAMES {
+      let Some(value) = short(name) else { continue };
+      figment = match name {
+        "PA_ALLOW_INSECURE" => figment.merge(Serialized::default(key, matches!(value.as_str(), "1" | "true" | "yes"))),
+        _ => figment.merge(Serialized::default(key, value)),
+      };
+    }
+    let mut config: Self = figment.extract().context("read the configuration")?;
+    config.model.api_key = from_file(config.model.api_key, &config.model.api_key_file).context("read the file of the model's key")?;
+    config.data.master_key = from_file(config.data.master_key, &config.data.master_key_file).context("read the master key's file")?;
+    config.validate()?;
+    Ok(config)
+  }
+
+  fn validate(&self) -> Result<()> {
+    ensure!((1..=1024).contains(&self.log.partitions), "log.partitions must lie between 1 and 1024");
+    let model = &self.model;
+    ensure!(model.base_url.is_empty() || !model.name.is_empty(), "PA_MODEL_BASE_URL is set without PA_MODEL_NAME: say which model to ask");
+    ensure!(
+      model.base_url.is_empty() || model.base_url.starts_with("http://") || model.base_url.starts_with("https://"),
+      "PA_MODEL_BASE_URL must begin with http:// or https://"
+    );
+    ensure!((1_024..=10_000_000).contains(&model.context_tokens), "model.context_tokens must lie between 1024 and 10000000");
+    ensure!((64..model.context_tokens).contains(&model.output_tokens_max), "model.output_tokens_max must lie between 64 and model.context_tokens");
+    ensure!((1..=90).contains(&model.history_percent), "model.history_percent must lie between 1 and 90");
+    ensure!(self.agent.replies_max > 0, "agent.replies_max must be at least 1");
+    let owner_token = self.data.owner_token.expose_secret();
+    ensure!(owner_token.is_empty() || owner_token.len() >= 16, "PA_OWNER_TOKEN must have at least 16 characters");
+    self.validate_listen()
+  }
+
+  fn validate_listen(&self) -> Result<()> {
+    let listen = self.listen()?;
+    if listen.ip().is_loopback() || self.server.allow_insecure || self.server.public_url.starts_with("https://") {
+      return Ok(());
+    }
+    bail!("PA_LISTEN={listen} is reachable by others: set PA_PUBLIC_URL to the https:// address in front of it, or PA_ALLOW_INSECURE=1 to serve plain http")
+  }
+
+  /// The address to listen on.
+  ///
+  /// # Errors
+  /// When it is not `ADDRESS:PORT`.
+  pub fn listen(&self) -> Result<SocketAddr> {
+    self.server.listen.parse().with_context(|| format!("PA_LISTEN={} is not ADDRESS:PORT", self.server.listen))
+  }
+}
+
+fn from_file(value: SecretString, path: &str) -> Result<SecretString> {
+  if path.is_empty() || !value.expose_secret().is_empty() {
+    return Ok(value);
+  }
+  let text = std::fs::read_to_string(path).with_context(|| format!("read {path}"))?;
+  Ok(SecretString::from(text.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+  use super::*;
+
+  fn with(pairs: &'static [(&'static str, &'static str)]) -> Result<Config> {
+    let short = move |name: &str| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    Config::from(Figment::new().merge(Toml::string(DEFAULTS)), short)
+  }
+
+  #[test]
+  fn the_defaults_are_whole() {
+    let config = with(&[]).unwrap();
+    assert_eq!(config.server.listen, "127.0.0.1:8787");
+    assert_eq!(config.log.partitions, 8);
+    assert!(config.log.sealed);
+  }
+
+  #[test]
+  fn a_base_without_a_name_stops_the_start() {
+    let error = with(&[("PA_MODEL_BASE_URL", "http://127.0.0.1:1/v1")]).unwrap_err();
+    assert!(error.to_string().contains("PA_MODEL_NAME"), "{error}");
+  }
+
+  #[test]
+  fn an_open_address_needs_https_or_a_clear_word() {
+    assert!(with(&[("PA_LISTEN", "0.0.0.0:80")]).unwrap_err().to_string().contains("PA_ALLOW_INSECURE"));
+    assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_ALLOW_INSECURE", "1")]).is_ok());
+    assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_PUBLIC_URL", "https://pa.example.org")]).is_ok());
+    assert!(with(&[("PA_LISTEN", "nonsense")]).is_err());
+  }
+
+  #[test]
+  fn a_secret_is_not_in_what_debug_prints() {
+    let config = with(&[("PA_MODEL_API_KEY", "sk-planted-secret"), ("PA_OWNER_TOKEN", "planted-owner-token")]).unwrap();
+    assert!(!format!("{config:?}").contains("planted"));
+  }
+}

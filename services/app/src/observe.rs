@@ -1,0 +1,30 @@
+//! Log lines to standard error, numbers for `/metrics`.
+
+use std::sync::{Arc, OnceLock};
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Observe;
+
+/// Starts log lines; a filter that can't be understood counts as `info`.
+pub(crate) fn start(config: &Observe) {
+  let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+  let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+  let started = if config.json { lines.json().try_init() } else { lines.try_init() };
+  if let Err(error) = started {
+    tracing::debug!(%error, "log lines were started before");
+  }
+}
+
+/// What `/metrics` answers. The recorder is one for the process.
+pub(crate) fn metrics() -> Arc<dyn Fn() -> String + Send + Sync> {
+  static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+  let handle = HANDLE.get_or_init(|| PrometheusBuilder::new().install_recorder().inspect_err(|error| tracing::warn!(%error, "no numbers are recorded")).ok()).clone();
+  Arc::new(move || handle.as_ref().map(PrometheusHandle::render).unwrap_or_default())
+}
+
+/// Keeps the recorder's histograms small; to be called now and then.
+pub(crate) fn upkeep() {
+  metrics::gauge!("pa_up").set(1.0);
+}

@@ -1,0 +1,133 @@
+//! What is kept: the data folder, Postgres, the keys, the log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use pa_domain::NodeId;
+use pa_eventlog::EventLog;
+use pa_eventlog::postgres::PostgresLog;
+use pa_store::data_dir::{self, DataDir};
+use pa_store::keys::{KeyRing, MasterKey};
+use pa_store::private_postgres::{self, PrivatePostgres};
+use pa_store::{Database, Role};
+use secrecy::ExposeSecret;
+
+use crate::config::Config;
+
+/// Everything durable, opened.
+pub(crate) struct Storage {
+  pub(crate) paths: Paths,
+  pub(crate) database: Database,
+  pub(crate) postgres: Option<PrivatePostgres>,
+  pub(crate) keys: Arc<KeyRing>,
+  pub(crate) log: Arc<PostgresLog>,
+  /// Held until the process ends.
+  _folder: Option<DataDir>,
+  node: NodeId,
+  /// The private Postgres was started by this process, which is a tool: it stops it again.
+  stop_postgres: bool,
+}
+
+/// Where files lie.
+pub(crate) struct Paths {
+  pub(crate) dir: PathBuf,
+}
+
+impl Paths {
+  fn of(config: &Config) -> Result<Self> {
+    let dir = std::path::absolute(&config.data.dir).with_context(|| format!("find the data folder {}", config.data.dir.display()))?;
+    Ok(Self { dir })
+  }
+
+  pub(crate) fn secret(&self, name: &str) -> PathBuf {
+    self.dir.join(name)
+  }
+
+  pub(crate) fn blobs(&self) -> PathBuf {
+    self.dir.join("blobs")
+  }
+
+  pub(crate) fn staging(&self) -> PathBuf {
+    self.dir.join("staging")
+  }
+
+  pub(crate) fn workspaces(&self) -> PathBuf {
+    self.dir.join("workspaces")
+  }
+
+  fn postgres(&self) -> PathBuf {
+    self.dir.join("postgres")
+  }
+}
+
+impl Storage {
+  /// Opens everything for `pa up`: the data folder is this process's alone.
+  pub(crate) async fn own(config: &Config) -> Result<Self> {
+    let folder = DataDir::open(&config.data.dir)?;
+    let node = folder.node();
+    Self::open(config, Some(folder), node, false).await
+  }
+
+  /// Opens everything for `pa run`: beside other processes, on shared storage. The node is this process's own folder under the data folder.
+  pub(crate) async fn shared(config: &Config, roles: &str) -> Result<Self> {
+    if config.data.database_url.expose_secret().is_empty() {
+      bail!("`pa run` needs PA_DATABASE_URL: several processes share one database");
+    }
+    let folder = DataDir::open(&config.data.dir.join("nodes").join(roles))?;
+    let node = folder.node();
+    Self::open(config, Some(folder), node, false).await
+  }
+
+  /// Opens everything for a tool, whether `pa up` runs or not.
+  pub(crate) async fn tool(config: &Config) -> Result<Self> {
+    match DataDir::open(&config.data.dir) {
+      Ok(folder) => {
+        let node = folder.node();
+        Self::open(config, Some(folder), node, true).await
+      }
+      Err(data_dir::Error::Locked { .. }) => Self::open(config, None, NodeId(uuid::Uuid::nil()), false).await,
+      Err(error) => Err(error.into()),
+    }
+  }
+
+  async fn open(config: &Config, folder: Option<DataDir>, node: NodeId, tool: bool) -> Result<Self> {
+    let paths = Paths::of(config)?;
+    let given = config.data.database_url.expose_secret();
+    let postgres = if given.is_empty() { Some(PrivatePostgres::start(&paths.postgres(), private_postgres::Config::default()).await?) } else { None };
+    let url = postgres.as_ref().map_or_else(|| given.to_owned(), PrivatePostgres::url);
+    let database = Database::new(&url).context("PA_DATABASE_URL")?;
+    database.wait(|error| tracing::warn!(error = error as &dyn std::error::Error, "waiting for Postgres")).await?;
+    pa_store::migrate(&database.pool(Role::Tool)).await?;
+    let log = PostgresLog::open(&database, config.log.partitions, config.log.sealed).await?;
+    let keys = Arc::new(KeyRing::new(database.pool(Role::Gateway), Arc::new(master_key(config, &paths)?)));
+    keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
+    let stop_postgres = tool && postgres.as_ref().is_some_and(|postgres| !postgres.adopted());
+    Ok(Self { paths, database, postgres, keys, log, _folder: folder, node, stop_postgres })
+  }
+
+  /// The node that this process is a life of.
+  pub(crate) fn node(&self) -> NodeId {
+    self.node
+  }
+
+  /// The log as the stages see it.
+  pub(crate) fn event_log(&self) -> Arc<dyn EventLog> {
+    Arc::clone(&self.log) as Arc<dyn EventLog>
+  }
+
+  /// Ends a tool: what it started itself is stopped.
+  pub(crate) async fn close(self) -> Result<()> {
+    if let Some(postgres) = self.postgres.filter(|_| self.stop_postgres) {
+      postgres.stop().await.context("stop the private Postgres")?;
+    }
+    Ok(())
+  }
+}
+
+fn master_key(config: &Config, paths: &Paths) -> Result<MasterKey> {
+  if config.data.master_key.expose_secret().is_empty() {
+    return MasterKey::load_or_create(&paths.secret("master.key")).map_err(|error| anyhow!(error).context("the master key's file"));
+  }
+  MasterKey::from_base64(&config.data.master_key).map_err(|error| anyhow!(error).context("PA_MASTER_KEY"))
+}

@@ -1,0 +1,148 @@
+//! Puts the parts together that every role shares.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use pa_blobs::Blobs;
+use pa_domain::AgentId;
+use pa_domain::ids::INSTALLATION;
+use pa_eventlog::appender::Appender;
+use pa_eventlog::compose::Composer;
+use pa_eventlog::fence::FenceState;
+use pa_eventlog::opener::Opener;
+use pa_eventlog::pieces::Pieces;
+use pa_eventlog::seal::Keys;
+use pa_eventlog::tail::Tail;
+use pa_eventlog::{EventLog, Identity};
+use pa_pipeline::decider::{Eraser, KeyMaker};
+use pa_projections::live::Live;
+use pa_store::clock::{Clock, Ids, SystemClock, SystemIds};
+use pa_store::keys::KeyRing;
+use pa_store::lease::Holder;
+use pa_store::{ReadSchema, Role};
+use pa_workspace::Workspaces;
+use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::storage::Storage;
+
+/// What the stages of one process share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+  pub(crate) log: Arc<dyn EventLog>,
+  pub(crate) identity: Identity,
+  pub(crate) opener: Arc<Opener>,
+  pub(crate) keys: Arc<KeyRing>,
+  pub(crate) clock: Arc<dyn Clock>,
+  pub(crate) ids: Arc<dyn Ids>,
+  pub(crate) tail: Arc<Tail>,
+  pub(crate) pieces: Arc<Pieces>,
+  pub(crate) live: Live,
+  pub(crate) blobs: Arc<Blobs>,
+  pub(crate) workspaces: Arc<Workspaces>,
+  pub(crate) schema: ReadSchema,
+  /// Reads of the read model, by pages and workers.
+  pub(crate) reads: PgPool,
+  pub(crate) control: PgPool,
+  pub(crate) leases: PgPool,
+  pub(crate) holder: Holder,
+  pub(crate) tasks: TaskTracker,
+}
+
+/// Puts the shared parts together. `projects` says whether this process has the projector.
+pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &CancellationToken) -> Result<Shared> {
+  let log = storage.event_log();
+  let identity = log.identity().await?;
+  let opener = Arc::new(Opener::new(Arc::clone(&storage.keys) as Arc<dyn Keys>, identity.sealed));
+  storage.keys.get_or_create(INSTALLATION).await.context("make the installation's keys")?;
+  let ids: Arc<dyn Ids> = Arc::new(SystemIds);
+  let tasks = TaskTracker::new();
+  let states = saved_states(storage, &identity).await?;
+  let tail = Tail::start(&log, &opener, states, &tasks, stop);
+  let schema = pa_projections::schema::current();
+  Ok(Shared {
+    holder: Holder { node: storage.node(), process: ids.new_id() },
+    pieces: Pieces::new(),
+    live: if projects { Live::local() } else { Live::remote() },
+    blobs: Arc::new(Blobs::local(&storage.paths.blobs(), &storage.paths.staging()).context("open the blobs")?),
+    workspaces: Arc::new(Workspaces::new(storage.paths.workspaces())),
+    reads: storage.database.read_pool(Role::Gateway, &schema),
+    control: storage.database.pool(Role::Gateway),
+    leases: storage.database.pool(Role::Leases),
+    keys: Arc::clone(&storage.keys),
+    clock: Arc::new(SystemClock),
+    log,
+    identity,
+    opener,
+    ids,
+    tail,
+    schema,
+    tasks,
+  })
+}
+
+/// Where the tail begins to look for the end: the decider's checkpoints, which lie at most a thousand records behind it.
+async fn saved_states(storage: &Storage, identity: &Identity) -> Result<Vec<FenceState>> {
+  let pool = storage.database.pool(Role::Tool);
+  let mut states = Vec::with_capacity(usize::from(identity.partitions));
+  for part in 0..identity.partitions {
+    let scope = pa_store::checkpoint::Scope { part: i16::try_from(part).context("partition")?, fold_version: pa_domain::state::FOLD_VERSION };
+    let mark = pa_store::checkpoint::load(&pool, scope).await?;
+    states.push(mark.map_or(FenceState::START, |mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last }));
+  }
+  Ok(states)
+}
+
+impl Shared {
+  /// An appender whose records name `source`.
+  pub(crate) fn appender(&self, source: &str) -> Appender {
+    let keys = Arc::clone(&self.keys) as Arc<dyn Keys>;
+    Appender::new(Arc::clone(&self.log), &self.identity, keys, Arc::clone(&self.clock), Arc::clone(&self.ids), source)
+  }
+
+  /// A decider's parts.
+  pub(crate) fn decider(&self, decider_pool: PgPool) -> pa_pipeline::decider::Parts {
+    let store = pa_pipeline::decider::store::PostgresStore::new(decider_pool, self.holder, pa_domain::state::FOLD_VERSION);
+    pa_pipeline::decider::Parts {
+      log: Arc::clone(&self.log),
+      opener: Arc::clone(&self.opener),
+      keys: Arc::clone(&self.keys) as Arc<dyn Keys>,
+      key_maker: Arc::new(Keyring(Arc::clone(&self.keys))),
+      eraser: Arc::new(Everything { keys: Arc::clone(&self.keys), blobs: Arc::clone(&self.blobs), workspaces: Arc::clone(&self.workspaces) }),
+      composer: Composer::new(self.identity.sealed, "pa/decider"),
+      appender: self.appender("pa/decider"),
+      store: Arc::new(store),
+      clock: Arc::clone(&self.clock),
+      ids: Arc::clone(&self.ids),
+    }
+  }
+}
+
+struct Keyring(Arc<KeyRing>);
+
+impl KeyMaker for Keyring {
+  fn make(&self, agent: AgentId) -> BoxFuture<'_, Result<()>> {
+    async move { self.0.get_or_create(agent).await.map(|_| ()).context("make an agent's keys") }.boxed()
+  }
+}
+
+/// What goes with an agent.
+struct Everything {
+  keys: Arc<KeyRing>,
+  blobs: Arc<Blobs>,
+  workspaces: Arc<Workspaces>,
+}
+
+impl Eraser for Everything {
+  fn erase(&self, agent: AgentId) -> BoxFuture<'_, Result<()>> {
+    async move {
+      self.keys.erase(agent).await.context("delete an agent's keys")?;
+      self.blobs.erase(agent).await.context("delete an agent's blobs")?;
+      self.workspaces.remove(agent).await.context("delete an agent's workspace")
+    }
+    .boxed()
+  }
+}

@@ -1,0 +1,188 @@
+//! Decides inputs and makes the records of their decisions.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use pa_domain::ids::RecordId;
+use pa_domain::limits::DECISION_EVENTS_MAX;
+use pa_domain::log::{HeldInput, exempt, is_holding, quarantined, set_aside};
+use pa_domain::{Event, Input, Meta, Timestamp, decide, settle};
+use pa_eventlog::compose::{Composed, Draft};
+use pa_eventlog::opener::Opened;
+use pa_eventlog::seal::KeyState;
+use pa_eventlog::{Position, Record, Stored};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::End;
+use super::agents::{Unfoldable, panic_text};
+use super::repeats::Verdict;
+use super::term::Term;
+
+/// The reason code of a client's key that was used with other business fields.
+const REQUEST_KEY_CONFLICT: &str = "REQUEST_KEY_CONFLICT";
+
+/// A decision that was appended and not yet read back.
+#[derive(Debug)]
+pub(super) struct Sent {
+  pub(super) seq: i64,
+  pub(super) cause: Uuid,
+  pub(super) at: Instant,
+}
+
+/// An input that is to be decided.
+pub(super) struct Asked {
+  pub(super) position: Position,
+  pub(super) held: bool,
+  pub(super) meta: Meta,
+  pub(super) content: Content,
+  /// Its bytes, should it be set aside.
+  pub(super) record: Record,
+}
+
+pub(super) enum Content {
+  Input(Arc<pa_eventlog::reader::RecordedInput>),
+  /// Its agent was erased.
+  Erased,
+  /// It can't be opened or decoded although the key is there.
+  Unreadable(Arc<str>),
+  /// Three processes died on it.
+  Deadly,
+}
+
+impl Asked {
+  /// An input as it was opened.
+  pub(super) fn new(stored: &Stored, held: bool, opened: Opened) -> Result<Self, End> {
+    let meta = stored.meta().map_err(|error| End::Fatal(error.into()))?.core.clone();
+    let content = match opened {
+      Opened::Input(input) => Content::Input(input),
+      Opened::Erased => Content::Erased,
+      Opened::Unreadable(why) => Content::Unreadable(why),
+      Opened::Event(_) => Content::Unreadable("an event among inputs".into()),
+    };
+    Ok(Self { position: stored.position, held, meta, content, record: stored.record.clone() })
+  }
+
+  pub(super) fn input(&self) -> Option<&Input> {
+    match &self.content {
+      Content::Input(recorded) => Some(&recorded.input),
+      Content::Erased | Content::Unreadable(_) | Content::Deadly => None,
+    }
+  }
+
+  /// The thing to load before it is decided; one that the decision makes can't be stored yet.
+  pub(super) fn thing(&self) -> Option<pa_domain::ThingId> {
+    self.input().filter(|input| !makes_thing(input)).and_then(|input| input.thing(self.meta.id))
+  }
+
+  fn bytes(&self) -> HeldInput {
+    HeldInput {
+      position: self.position,
+      id: RecordId(self.meta.id),
+      type_name: self.record.type_name.to_string(),
+      meta: self.record.meta.to_vec(),
+      value: self.record.value.to_vec(),
+    }
+  }
+}
+
+fn makes_thing(input: &Input) -> bool {
+  matches!(input, Input::Conversation(pa_domain::conversation::Input::MessageGiven(_) | pa_domain::conversation::Input::MessageReceived(_)))
+}
+
+impl Term {
+  /// Decides one input under (`epoch`, `seq`…), folds the decision, and returns its records. Root and thing are loaded.
+  pub(super) async fn decide(&mut self, asked: &Asked, epoch: i64, seq: i64) -> Result<Composed, End> {
+    let agent = asked.meta.agent;
+    let entry = self.agents.agent(agent);
+    let at = Timestamp(entry.at.0.max(self.parts.clock.now().0));
+    let first_index = if asked.held { held_index(entry.quarantined.get(&asked.meta.id).copied().unwrap_or_default()) } else { 0 };
+    let (ordinal, chain) = (entry.ordinal, entry.chain);
+    let mut events = self.events(asked, at);
+    for last in [false, true] {
+      let draft = Draft { input: &asked.meta, position: asked.position, held: asked.held, at, epoch, seq, ordinal, chain, first_index, events: &events };
+      let composed = self.compose(asked, &draft).await?;
+      let problem = match composed {
+        Ok(composed) => {
+          let metas = composed.metas.iter().map(|meta| &meta.core).zip(&events);
+          match self.agents.fold(agent, metas, composed.chain) {
+            Ok(()) => {
+              self.repeats.decided(&asked.meta, asked.position, asked.meta.id, at.0);
+              return Ok(composed);
+            }
+            Err(Unfoldable::Panicked(text)) => ("PANIC", text),
+            Err(Unfoldable::RootTooLarge) => ("ROOT_TOO_LARGE", String::new()),
+          }
+        }
+        Err(error) => ("UNWRITABLE", error.to_string()),
+      };
+      if last {
+        return Err(End::Fatal(anyhow::anyhow!("input {} can't even be quarantined: {} {}", asked.meta.id, problem.0, problem.1)));
+      }
+      events = self.quarantine(asked, problem.0, &problem.1);
+    }
+    unreachable!("the second round returns")
+  }
+
+  fn events(&mut self, asked: &Asked, at: Timestamp) -> Vec<Event> {
+    let root = &self.agents.agent(asked.meta.agent).root;
+    let input = match &asked.content {
+      Content::Erased => return vec![settle::no_change("ERASED")],
+      Content::Deadly => return self.quarantine(asked, "DEADLY", "three processes died on it"),
+      Content::Unreadable(_) if is_holding(root) && !asked.held => return set_aside(root, &asked.meta, None, asked.bytes()),
+      Content::Unreadable(why) => return self.quarantine(asked, "UNREADABLE", why),
+      Content::Input(recorded) => Arc::clone(recorded),
+    };
+    let input = &input.input;
+    if is_holding(root) && !asked.held && !exempt(input) {
+      return set_aside(root, &asked.meta, Some(input), asked.bytes());
+    }
+    match self.repeats.judge(&asked.meta, at.0) {
+      Verdict::Repeat(of) => return vec![settle::repeated(of)],
+      Verdict::Conflict => return vec![settle::refused(REQUEST_KEY_CONFLICT)],
+      Verdict::New => {}
+    }
+    let thing = input.thing(asked.meta.id);
+    if let Some(thing) = thing.filter(|_| makes_thing(input)) {
+      self.agents.is_new(asked.meta.agent, thing);
+    }
+    let root = &self.agents.agent(asked.meta.agent).root;
+    let thing = self.agents.thing(asked.meta.agent, thing);
+    match catch_unwind(AssertUnwindSafe(|| decide(root, &thing, &asked.meta, input, at))) {
+      Ok(events) if (1..=DECISION_EVENTS_MAX).contains(&events.len()) => events,
+      Ok(events) => self.quarantine(asked, "TOO_MANY_EVENTS", &format!("{} events", events.len())),
+      Err(panic) => self.quarantine(asked, "PANIC", &panic_text(&*panic)),
+    }
+  }
+
+  fn quarantine(&self, asked: &Asked, reason: &str, detail: &str) -> Vec<Event> {
+    tracing::error!(agent.id = %asked.meta.agent, input.id = %asked.meta.id, reason, detail, "an input is quarantined; its agent waits for a release");
+    metrics::counter!("pa_decider_quarantines_total").increment(1);
+    quarantined(asked.bytes(), reason, detail)
+  }
+
+  async fn compose(&self, asked: &Asked, draft: &Draft<'_>) -> Result<Result<Composed, pa_eventlog::compose::Error>, End> {
+    let agent = asked.meta.agent;
+    let trace = asked.record.traceparent.as_ref();
+    let keys = match self.parts.keys.cached(agent) {
+      Some(keys) => Some(keys),
+      None => match self.parts.keys.keys(agent).await.map_err(|error| End::Away(error.into()))? {
+        KeyState::Ready(keys) => Some(keys),
+        KeyState::Erased => None,
+        KeyState::Missing => return Err(End::Fatal(anyhow::anyhow!("agent {agent} has no key and was not erased: restore the database's backup"))),
+      },
+    };
+    Ok(self.parts.composer.decision(keys.as_deref(), draft, trace))
+  }
+}
+
+/// Ids of events are derived from the input's id: each decision on the same input takes the next 64.
+fn held_index(quarantined: i32) -> u32 {
+  let earlier = 1 + quarantined.unsigned_abs();
+  earlier * u32::try_from(DECISION_EVENTS_MAX).unwrap_or(u32::MAX)
+}
+
+/// Now, as the read-back limit counts it.
+pub(super) fn sent(composed: &Composed, seq: i64, cause: Uuid) -> (Sent, i64) {
+  (Sent { seq, cause, at: Instant::now() }, seq + i64::try_from(composed.records.len()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,306 @@
+//! A term: from the lease row to the announcement that was read back.
+
+use std::sync::Arc;
+
+use pa_domain::ids::RecordId;
+use pa_domain::log::EpochAnnounced;
+use pa_eventlog::fence::{FenceState, NextInput};
+use pa_eventlog::guards::{self, Guard};
+use pa_eventlog::reader::{Item, Reader};
+use pa_eventlog::{AppendError, Partition, Stream};
+use pa_store::checkpoint::Mark;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::agents::{Agents, Unfoldable};
+use super::lead::Lead;
+use super::repeats::Repeats;
+use super::store::{Note, Take};
+use super::{End, LEASE, Parts, READ_BACK_MAX, RENEW_EVERY, RETRY_AFTER, agree};
+
+/// What a partition's decider does, for readiness and the system page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+  /// Another process holds the partition.
+  Waiting,
+  /// It reads up to the end and announces.
+  CatchingUp,
+  /// It decides, in this epoch.
+  Leading(i64),
+  /// It can't go on; the text says why, without content.
+  Failing(String),
+}
+
+/// A partition's decider, term after term, until `stop`.
+pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationToken, status: watch::Sender<Status>) {
+  let mut starting = true;
+  let mut own: Option<i64> = None;
+  while !stop.is_cancelled() {
+    let end = match open(&parts, partition, &mut own, std::mem::take(&mut starting), &stop, &status).await {
+      Ok(()) => continue,
+      Err(end) => end,
+    };
+    match end {
+      End::Stopped => break,
+      End::NewTerm(why) => tracing::warn!(partition, why, "a decider's term ended; opening a new one"),
+      End::StepDown(why) => {
+        tracing::warn!(partition, why, "a decider stepped down");
+        status.send_replace(Status::Waiting);
+        if own.take().is_some()
+          && let Err(error) = parts.store.lost_alive(part(partition)).await
+        {
+          tracing::debug!(partition, error = &error as &dyn std::error::Error, "could not say that this process lives");
+        }
+        pause(LEASE, &stop).await;
+      }
+      End::LogChanged => {
+        tracing::error!(partition, "the decider's checkpoint is not of this log; it is dropped and built anew from the beginning");
+        if let Err(error) = parts.store.drop_checkpoint(part(partition)).await {
+          tracing::warn!(partition, error = &error as &dyn std::error::Error, "could not drop the checkpoint");
+          pause(RETRY_AFTER, &stop).await;
+        }
+      }
+      End::Away(error) => {
+        tracing::warn!(partition, error = error.as_ref() as &dyn std::error::Error, "the decider can't reach its log or database; trying again");
+        status.send_replace(Status::Failing("the log or database is away".into()));
+        pause(RETRY_AFTER, &stop).await;
+      }
+      End::Fatal(error) => {
+        tracing::error!(partition, error = error.as_ref() as &dyn std::error::Error, "the decider can't go on");
+        status.send_replace(Status::Failing(format!("{error:#}")));
+        pause(LEASE, &stop).await;
+      }
+    }
+  }
+  status.send_replace(Status::Waiting);
+}
+
+async fn pause(time: std::time::Duration, stop: &CancellationToken) {
+  tokio::select! {
+    () = sleep(time) => {}
+    () = stop.cancelled() => {}
+  }
+}
+
+pub(super) fn part(partition: Partition) -> i16 {
+  i16::try_from(partition).unwrap_or(i16::MAX)
+}
+
+/// The epoch to announce, and what the row says of the life before.
+struct Opened {
+  epoch: i64,
+  /// The last holder did not give the row back: decide the first inputs one at a time.
+  careful: Option<Option<Note>>,
+}
+
+async fn open(parts: &Parts, partition: Partition, own: &mut Option<i64>, starting: bool, stop: &CancellationToken, status: &watch::Sender<Status>) -> Result<(), End> {
+  let store = &parts.store;
+  let taken = match *own {
+    Some(above) => Opened { epoch: store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?, careful: None },
+    None => match store.take(part(partition), starting).await? {
+      Take::Taken(term) => Opened { epoch: term.epoch, careful: (!term.clean).then_some(term.note) },
+      Take::Held { .. } => {
+        status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
+        pause(RENEW_EVERY / 3, stop).await;
+        return Ok(());
+      }
+    },
+  };
+  *own = Some(taken.epoch);
+  status.send_replace(Status::CatchingUp);
+  let keeper = Keeper::start(parts, partition);
+  let mut term = Term::load(parts, partition).await?;
+  term.read_to_end().await?;
+  let epoch = if term.reader.decisions().fence().epoch >= taken.epoch {
+    let above = term.reader.decisions().fence().epoch;
+    store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?
+  } else {
+    taken.epoch
+  };
+  *own = Some(epoch);
+  term.announce(epoch).await?;
+  status.send_replace(Status::Leading(epoch));
+  tracing::info!(partition, epoch, next_input = term.next_input.0, "the decider leads");
+  Lead::new(term, epoch, taken.careful, keeper, stop.clone()).run().await
+}
+
+/// What a term has read so far.
+pub(super) struct Term {
+  pub(super) parts: Parts,
+  pub(super) partition: Partition,
+  pub(super) reader: Reader,
+  pub(super) agents: Agents,
+  pub(super) repeats: Repeats,
+  pub(super) next_input: NextInput,
+  /// Records read back since the checkpoint.
+  pub(super) unwritten: u64,
+  /// Decisions read since the checkpoint whose consequences elsewhere may not have been appended.
+  pub(super) to_route: Vec<Arc<pa_eventlog::reader::Decision>>,
+}
+
+impl Term {
+  async fn load(parts: &Parts, partition: Partition) -> Result<Self, End> {
+    let mark = parts.store.mark(part(partition)).await?;
+    let state = mark.map_or(FenceState::START, |mark: Mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last });
+    let next_input = mark.map_or(NextInput::START, |mark| NextInput(mark.next_input));
+    let checkpoint = mark.map(|mark| mark.next_position);
+    let mut agents = Agents::new(part(partition), Arc::clone(&parts.store), checkpoint);
+    agents.load_draining().await?;
+    Ok(Self {
+      parts: parts.clone(),
+      partition,
+      reader: Reader::new(Arc::clone(&parts.log), Arc::clone(&parts.opener), partition, state),
+      agents,
+      repeats: Repeats::default(),
+      next_input,
+      unwritten: 0,
+      to_route: Vec::new(),
+    })
+  }
+
+  async fn read_to_end(&mut self) -> Result<(), End> {
+    // Checked even if there is nothing to read: a log behind the checkpoint must be noticed.
+    self.reader.check().await?;
+    let end = self.parts.log.end(Stream::Events, self.partition).await?;
+    while self.reader.position() < end {
+      let items = self.reader.poll().await?;
+      if items.is_empty() {
+        break;
+      }
+      for item in items {
+        self.fold(&item).await?;
+      }
+    }
+    Ok(())
+  }
+
+  /// Folds what somebody else wrote, or an earlier life of this process.
+  async fn fold(&mut self, item: &Item) -> Result<(), End> {
+    match item {
+      Item::Decision(decision) => {
+        self.agents.load(std::iter::once((decision.agent, None)).chain(decision.events.iter().map(|event| (decision.agent, event.event.thing())))).await?;
+        let events = decision.events.iter().map(|recorded| (recorded.core(), &recorded.event));
+        self
+          .agents
+          .fold(decision.agent, events, decision.chain())
+          .map_err(|error| match error {
+            Unfoldable::Panicked(text) => End::Fatal(anyhow::anyhow!("folding the decision at {} panicked: {text}", decision.first)),
+            Unfoldable::RootTooLarge => End::Fatal(anyhow::anyhow!("the root of agent {} is larger than its limit", decision.agent)),
+          })?;
+        self.repeats.record(decision);
+        self.read_back(decision);
+        self.unwritten += u64::from(decision.parts.unsigned_abs());
+      }
+      Item::Announced(announced) => self.next_input = self.next_input.announced(announced.counts, announced.inputs_from),
+      Item::Unreadable { head, position, reason } => {
+        return Err(End::Fatal(anyhow::anyhow!("agent {}: the record at {position} can't be opened: {reason}", head.agent)));
+      }
+      Item::Erased(_) | Item::Void(_) => {}
+    }
+    if let Some(head) = item.decided() {
+      self.next_input = self.next_input.decided(head.input, head.held);
+      if !head.held {
+        self.repeats.cause(head.input, head.cause);
+      }
+    }
+    Ok(())
+  }
+
+  /// Announces `epoch` and reads on until exactly this announcement was read as accepted.
+  async fn announce(&mut self, epoch: i64) -> Result<(), End> {
+    let base = self.reader.decisions().fence().base();
+    let inputs_from = agree::inputs_from(&self.parts, self.partition, self.next_input, &self.repeats).await?;
+    let id = self.parts.ids.new_id();
+    let announced = EpochAnnounced { inputs_from, base_epoch: base.epoch, base_seq: base.seq, holder: RecordId(self.parts.store.process()) };
+    let record = self.parts.composer.announcement(id, epoch, self.parts.clock.now(), announced).map_err(|error| End::Fatal(error.into()))?;
+    match self.parts.log.append(Stream::Events, self.partition, vec![record]).await {
+      Ok(_) => {}
+      Err(AppendError::Unknown { .. }) => return Err(End::new_term("the fate of the announcement is unknown")),
+      Err(refused @ AppendError::Refused { .. }) => return Err(End::Away(refused.into())),
+    }
+    if !guards::on(Guard::WaitForOwnAnnouncement) {
+      self.next_input = NextInput(inputs_from);
+      return Ok(());
+    }
+    self.wait_for(id, epoch).await
+  }
+
+  async fn wait_for(&mut self, id: Uuid, epoch: i64) -> Result<(), End> {
+    let deadline = Instant::now() + READ_BACK_MAX;
+    loop {
+      let items = self.reader.poll().await?;
+      let mut found = None;
+      for item in items {
+        self.fold(&item).await?;
+        match item {
+          Item::Announced(announced) if announced.id == id => found = Some(announced.counts),
+          Item::Announced(announced) if announced.epoch > epoch => return Err(End::StepDown("a higher epoch was announced")),
+          Item::Void(void) if void.id == id => return Err(End::new_term("the own announcement was read as void")),
+          Item::Announced(_) | Item::Void(_) | Item::Decision(_) | Item::Erased(_) | Item::Unreadable { .. } => {}
+        }
+      }
+      match found {
+        Some(true) => return Ok(()),
+        Some(false) => return Err(End::new_term("another decision landed before the announcement")),
+        None if Instant::now() >= deadline => return Err(End::new_term("the announcement was not read back")),
+        None => {
+          let wait = self.parts.log.wait(Stream::Events, self.partition, self.reader.position());
+          if tokio::time::timeout_at(deadline, wait).await.is_err() {
+            tracing::debug!(partition = self.partition, "waited for the announcement to the end");
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Renews the lease while a term lasts; dropped, it stops.
+pub(super) struct Keeper {
+  lost: watch::Receiver<bool>,
+  task: tokio::task::AbortHandle,
+}
+
+impl Keeper {
+  #[expect(clippy::disallowed_methods, reason = "it ends with its term: dropping the keeper aborts it")]
+  fn start(parts: &Parts, partition: Partition) -> Self {
+    let store = Arc::clone(&parts.store);
+    let (say, lost) = watch::channel(false);
+    let task = tokio::spawn(async move {
+      let mut renewed = Instant::now();
+      loop {
+        sleep(RENEW_EVERY).await;
+        match store.renew(part(partition)).await {
+          Ok(true) => renewed = Instant::now(),
+          Ok(false) => break,
+          Err(error) => {
+            tracing::warn!(partition, error = &error as &dyn std::error::Error, "could not renew the lease");
+            if renewed.elapsed() >= LEASE {
+              break;
+            }
+          }
+        }
+      }
+      say.send_replace(true);
+    });
+    Self { lost, task: task.abort_handle() }
+  }
+
+  pub(super) fn is_lost(&self) -> bool {
+    *self.lost.borrow()
+  }
+
+  pub(super) async fn lost(&self) {
+    let mut lost = self.lost.clone();
+    if lost.wait_for(|lost| *lost).await.is_err() {
+      std::future::pending::<()>().await;
+    }
+  }
+}
+
+impl Drop for Keeper {
+  fn drop(&mut self) {
+    self.task.abort();
+  }
+}
