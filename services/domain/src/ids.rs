@@ -1,6 +1,6 @@
 //! Typed ids and the instant: newtypes that can't be mixed up.
 //!
-//! In records every id is a string (a bare `Uuid` would become bytes in Avro). Ids made by a decision are UUIDv5 of (input id, index in the decision), so a
+//! In records every id is a string (a bare `Uuid` would become bytes in Avro). Ids made by a decision are `UUIDv5` of (input id, index in the decision), so a
 //! replay makes the same ones and they serve as idempotency keys.
 
 use std::fmt;
@@ -15,7 +15,7 @@ pub const NAMESPACE: Uuid = Uuid::from_u128(0x6f0e_6a52_2f5b_4a53_9d0e_7c1f_51a6
 /// The reserved agent that holds accounts and what belongs to the whole installation.
 pub const INSTALLATION: AgentId = AgentId(Uuid::from_u128(0x0000_0000_0000_8000_8000_0000_0000_0001));
 
-/// Derives the id with number `index` of the decision on input `input`: UUIDv5 over (input id ‖ index as 4 bytes, big-endian).
+/// Derives the id with number `index` of the decision on input `input`: `UUIDv5` over (input id ‖ index as 4 bytes, big-endian).
 pub fn derived(input: Uuid, index: u32) -> Uuid {
   let mut name = [0_u8; 20];
   name[..16].copy_from_slice(input.as_bytes());
@@ -79,7 +79,7 @@ ids! {
   MessageId,
   /// A unit of work that executions carry out; the id of the thing it belongs to (for a reply: the message that it answers).
   JobId,
-  /// One tool call: UUIDv5 of (job, step, index), with no execution in it.
+  /// One tool call: `UUIDv5` of (job, step, index), with no execution in it.
   CallId,
   /// A timer.
   TimerId,
@@ -109,7 +109,7 @@ impl From<JobId> for MessageId {
   }
 }
 
-/// The id of a call: UUIDv5 of (job, step, index), the same in every execution.
+/// The id of a call: `UUIDv5` of (job, step, index), the same in every execution.
 pub fn call(job: JobId, step: i32, index: i32) -> CallId {
   CallId(named(job.0, &format!("call/{step}/{index}")))
 }

@@ -46,7 +46,7 @@ pub enum Kind {
 /// The part of a record's metadata that rules and folds read. All but the last three fields are bound to the sealed body, so they can't be changed afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-  /// The record's own id (`ce_id`): UUIDv7 of the appender for inputs, UUIDv5 of (input id, index) for events.
+  /// The record's own id (`ce_id`): `UUIDv7` of the appender for inputs, `UUIDv5` of (input id, index) for events.
   pub id: Uuid,
   pub kind: Kind,
   pub agent: AgentId,

@@ -29,7 +29,12 @@ pub struct AccountAdded {
   pub role: Role,
 }
 
-records! { /// Commands about accounts.
-  "account" Input { AccountAddAsked = 1 } }
-records! { /// Facts about accounts.
-  "account" Event { AccountAdded = 1 } }
+records! {
+  /// Commands about accounts.
+  "account" Input { AccountAddAsked = 1 }
+}
+
+records! {
+  /// Facts about accounts.
+  "account" Event { AccountAdded = 1 }
+}

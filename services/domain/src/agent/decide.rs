@@ -27,13 +27,8 @@ fn create(root: &Root, meta: &Meta, asked: &AgentCreateAsked) -> Vec<Event> {
   match root.life {
     Life::Absent => vec![
       AgentCreated { owner_name: text::first_chars(&asked.owner_name, NAME_CHARS_MAX) }.into(),
-      ConversationOpened {
-        conversation: ConversationId(derived(meta.id, 1)),
-        kind: ConversationKind::Main,
-        title: String::new(),
-        connection: String::new(),
-      }
-      .into(),
+      ConversationOpened { conversation: ConversationId(derived(meta.id, 1)), kind: ConversationKind::Main, title: String::new(), connection: String::new() }
+        .into(),
       settings::at_start().into(),
     ],
     Life::Alive => vec![no_change(reason::ALREADY_DONE)],

@@ -28,7 +28,12 @@ pub struct AgentCreated {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentErased {}
 
-records! { /// Commands about the agent.
-  "agent" Input { AgentCreateAsked = 1, AgentEraseAsked = 1 } }
-records! { /// Facts about the agent.
-  "agent" Event { AgentCreated = 1, AgentErased = 1 } }
+records! {
+  /// Commands about the agent.
+  "agent" Input { AgentCreateAsked = 1, AgentEraseAsked = 1 }
+}
+
+records! {
+  /// Facts about the agent.
+  "agent" Event { AgentCreated = 1, AgentErased = 1 }
+}

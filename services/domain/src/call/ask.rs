@@ -21,7 +21,9 @@ enum Answer {
 pub(super) fn ask(thing: &Thing, asked: &CallAsked, at: Timestamp) -> Event {
   match thing.reply().map_or(Answer::Refuse(reason::NO_SUCH_CALL), |reply| answer(reply, asked)) {
     Answer::Start => started(asked, at),
-    Answer::Skip(reason) => CallSkipped { job: asked.job, call: asked.call, step: asked.step, index: asked.index, tool: text::clean(&asked.tool), reason }.into(),
+    Answer::Skip(reason) => {
+      CallSkipped { job: asked.job, call: asked.call, step: asked.step, index: asked.index, tool: text::clean(&asked.tool), reason }.into()
+    }
     Answer::Refuse(reason) => refused(reason),
   }
 }
@@ -69,7 +71,9 @@ fn refusal(call: &Call, asked: &CallAsked) -> Option<&'static str> {
     CallStatus::Started if call.class == Some(Class::Repeatable) && asked.class == Class::Repeatable => None,
     CallStatus::Started => Some(reason::CALL_OPEN),
     CallStatus::Settled(Outcome::Unknown) if call.class == Some(Class::External) => Some(reason::WAITING_FOR_CALL),
-    CallStatus::Skipped | CallStatus::Settled(_) | CallStatus::ReconciledByReport | CallStatus::ReconciledByOwner | CallStatus::Noted => Some(reason::CALL_SETTLED),
+    CallStatus::Skipped | CallStatus::Settled(_) | CallStatus::ReconciledByReport | CallStatus::ReconciledByOwner | CallStatus::Noted => {
+      Some(reason::CALL_SETTLED)
+    }
   }
 }
 

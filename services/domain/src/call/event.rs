@@ -161,10 +161,15 @@ pub struct CallOutcomeNoted {
   pub parts: Vec<ResultPart>,
 }
 
-records! { /// Asks and reports about calls.
-  "call" Input { CallAsked = 1, CallOutcomeReported = 1, CallReconcileGiven = 1 } }
-records! { /// Facts about calls.
-  "call" Event { CallStarted = 1, CallSkipped = 1, CallReturned = 1, CallFailed = 1, CallUnknown = 1, CallReconciled = 1, CallOutcomeNoted = 1 } }
+records! {
+  /// Asks and reports about calls.
+  "call" Input { CallAsked = 1, CallOutcomeReported = 1, CallReconcileGiven = 1 }
+}
+
+records! {
+  /// Facts about calls.
+  "call" Event { CallStarted = 1, CallSkipped = 1, CallReturned = 1, CallFailed = 1, CallUnknown = 1, CallReconciled = 1, CallOutcomeNoted = 1 }
+}
 
 impl Input {
   /// The job that the call belongs to.

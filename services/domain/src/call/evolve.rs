@@ -11,7 +11,8 @@ pub(crate) fn evolve(thing: &mut Thing, event: &Event) {
   match event {
     Event::CallStarted(started) => start(work, started),
     Event::CallSkipped(skipped) => {
-      let call = || Call { step: skipped.step, index: skipped.index, tool: skipped.tool.clone(), class: None, started_by: Vec::new(), status: CallStatus::Skipped };
+      let call =
+        || Call { step: skipped.step, index: skipped.index, tool: skipped.tool.clone(), class: None, started_by: Vec::new(), status: CallStatus::Skipped };
       work.calls.entry(skipped.call).or_insert_with(call).status = CallStatus::Skipped;
     }
     Event::CallReturned(returned) => set(work, returned.call, CallStatus::Settled(Outcome::Returned)),

@@ -1,7 +1,8 @@
 //! How a call is settled: by the report of its worker, by an observer, by a late report, or by the owner's word.
 
 use super::{
-  Call, CallFailed, CallOutcomeNoted, CallOutcomeReported, CallReconcileGiven, CallReconciled, CallReturned, CallStatus, CallUnknown, Class, Outcome, ResultPart,
+  Call, CallFailed, CallOutcomeNoted, CallOutcomeReported, CallReconcileGiven, CallReconciled, CallReturned, CallStatus, CallUnknown, Class, Outcome,
+  ResultPart,
 };
 use crate::codes::{notice, reason};
 use crate::conversation::{NoticeParam, Reply, posted};

@@ -72,7 +72,7 @@ pub struct MessageGiven {
 /// A platform brings a message; it can't be refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageReceived {
-  /// UUIDv5 of (connection, contact or group).
+  /// `UUIDv5` of (connection, contact or group).
   pub conversation: ConversationId,
   pub connection: String,
   /// The contact's or group's name, for a conversation that is new.
@@ -179,10 +179,15 @@ pub struct NoticePosted {
   pub params: Vec<NoticeParam>,
 }
 
-records! { /// Commands and reports about conversations.
-  "conversation" Input { MessageGiven = 1, MessageReceived = 1, ReplyStopAsked = 1, MessageRetryAsked = 1 } }
-records! { /// Facts about conversations.
-  "conversation" Event { ConversationOpened = 1, MessageAdmitted = 1, MessageRetried = 1, ReplyRequested = 1, ReplyPosted = 1, ReplyStopped = 1, ReplyFailed = 1, NoticePosted = 1 } }
+records! {
+  /// Commands and reports about conversations.
+  "conversation" Input { MessageGiven = 1, MessageReceived = 1, ReplyStopAsked = 1, MessageRetryAsked = 1 }
+}
+
+records! {
+  /// Facts about conversations.
+  "conversation" Event { ConversationOpened = 1, MessageAdmitted = 1, MessageRetried = 1, ReplyRequested = 1, ReplyPosted = 1, ReplyStopped = 1, ReplyFailed = 1, NoticePosted = 1 }
+}
 
 impl Input {
   /// The thing that the input makes or names: the job that answers the message.

@@ -3,9 +3,7 @@
 use super::attempt::{Attempt, Ending};
 use super::finish::{bounded_calls, finish, recorded};
 use super::state::attempt_timer;
-use super::{
-  ExecutionAsked, ExecutionFailureReported, ExecutionLossReported, ExecutionStarted, ExecutionYieldReported, Input, JobKind, Running, StepReported,
-};
+use super::{ExecutionAsked, ExecutionFailureReported, ExecutionLossReported, ExecutionStarted, ExecutionYieldReported, Input, JobKind, Running, StepReported};
 use crate::codes::reason;
 use crate::conversation::{Reply, ReplyStatus};
 use crate::event::Event;
@@ -20,9 +18,7 @@ use crate::timer::{Purpose, TimerSet};
 pub(crate) fn decide(root: &Root, thing: &Thing, meta: &Meta, input: &Input, at: Timestamp) -> Vec<Event> {
   match input {
     Input::ExecutionAsked(asked) => start(root, thing, meta, asked, at),
-    Input::ExecutionLossReported(ExecutionLossReported { job, execution, reason }) => {
-      report(root, thing, meta, (*job, *execution), &Ending::Lost(*reason))
-    }
+    Input::ExecutionLossReported(ExecutionLossReported { job, execution, reason }) => report(root, thing, meta, (*job, *execution), &Ending::Lost(*reason)),
     Input::ExecutionYieldReported(ExecutionYieldReported { job, execution }) => report(root, thing, meta, (*job, *execution), &Ending::Yielded),
     Input::ExecutionFailureReported(ExecutionFailureReported { job, execution, code, detail }) => {
       report(root, thing, meta, (*job, *execution), &Ending::Failed { code, detail })
@@ -55,14 +51,8 @@ fn start(root: &Root, thing: &Thing, meta: &Meta, asked: &ExecutionAsked, at: Ti
   let limit_ms = match asked.kind {
     JobKind::Reply => at.plus_millis(REPLY_ATTEMPT_MILLIS),
   };
-  let started = ExecutionStarted {
-    job: asked.job,
-    kind: asked.kind,
-    execution: reply.work.executions + 1,
-    conversation: reply.conversation,
-    reply: reply.reply,
-    limit_ms,
-  };
+  let started =
+    ExecutionStarted { job: asked.job, kind: asked.kind, execution: reply.work.executions + 1, conversation: reply.conversation, reply: reply.reply, limit_ms };
   let timer = TimerSet {
     timer: attempt_timer(meta.id),
     purpose: Purpose::AttemptLimit,

@@ -194,10 +194,16 @@ pub struct StepRecorded {
   pub calls: Vec<ToolCall>,
 }
 
-records! { /// Asks and reports of workers.
-  "execution" Input { ExecutionAsked = 1, ExecutionLossReported = 1, ExecutionYieldReported = 1, ExecutionFailureReported = 1, StepReported = 1, FinishAsked = 1 } }
-records! { /// Facts about executions.
-  "execution" Event { ExecutionStarted = 1, ExecutionLost = 1, ExecutionYielded = 1, ExecutionFailed = 1, ExecutionStopped = 1, ExecutionFinished = 1, StepRecorded = 1 } }
+records! {
+  /// Asks and reports of workers.
+  "execution" Input { ExecutionAsked = 1, ExecutionLossReported = 1, ExecutionYieldReported = 1, ExecutionFailureReported = 1, StepReported = 1, FinishAsked = 1 }
+}
+
+records! {
+  /// Facts about executions.
+  #[expect(clippy::large_enum_variant, reason = "events lie in vectors and behind shared pointers; a step is as common as any other")]
+  "execution" Event { ExecutionStarted = 1, ExecutionLost = 1, ExecutionYielded = 1, ExecutionFailed = 1, ExecutionStopped = 1, ExecutionFinished = 1, StepRecorded = 1 }
+}
 
 impl Input {
   /// The job that the input is about.

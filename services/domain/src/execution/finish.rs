@@ -73,7 +73,8 @@ pub(super) fn recorded(of: (JobId, i32, i32), model_call: &ModelCall, text: Stri
 
 /// The calls of an answer as they can be stored; a worker tells the model about those beyond the limit.
 pub(super) fn bounded_calls(calls: &[ToolCall]) -> Vec<ToolCall> {
-  let cleaned = |call: &ToolCall| ToolCall { provider_id: text::clean(&call.provider_id), tool: text::clean(&call.tool), arguments: text::clean(&call.arguments) };
+  let cleaned =
+    |call: &ToolCall| ToolCall { provider_id: text::clean(&call.provider_id), tool: text::clean(&call.tool), arguments: text::clean(&call.arguments) };
   calls.iter().take(CALLS_PER_STEP_MAX).map(cleaned).collect()
 }
 

@@ -84,7 +84,12 @@ pub struct QuarantineReleased {
   pub drop_first: bool,
 }
 
-records! { /// Commands about the log.
-  "log" Input { QuarantineReleaseAsked = 1 } }
-records! { /// Facts about the log.
-  "log" Event { EpochAnnounced = 1, InputSettled = 1, InputQuarantined = 1, InputHeld = 1, QuarantineReleased = 1 } }
+records! {
+  /// Commands about the log.
+  "log" Input { QuarantineReleaseAsked = 1 }
+}
+
+records! {
+  /// Facts about the log.
+  "log" Event { EpochAnnounced = 1, InputSettled = 1, InputQuarantined = 1, InputHeld = 1, QuarantineReleased = 1 }
+}

@@ -18,10 +18,10 @@ impl TestAgent {
   }
 
   /// Decides the next held input as if it were this one.
-  fn drain(&mut self, input: Input) -> (i64, Decided) {
+  fn drain(&mut self, input: &Input) -> (i64, Decided) {
     let next = next_to_drain(&self.root).expect("an input is to be drained");
     let meta = self.input_meta(Origin::Owner);
-    let events = self.decide(&meta, &input);
+    let events = self.decide(&meta, input);
     self.apply_at((next.input, true), &meta, &events);
     (next.input, Decided { input: meta.id, events })
   }
@@ -46,11 +46,10 @@ fn a_quarantined_input_is_the_first_held_one_and_the_root_knows_the_bytes_event(
   assert_eq!(agent.held_positions(), [10, 11, 12]);
   for held in &agent.root.quarantine.held {
     let (_, event) = agent.log.iter().find(|(meta, _)| meta.ordinal == held.ordinal).unwrap();
-    let position = match event {
-      Event::Log(super::Event::InputQuarantined(InputQuarantined { held, .. }) | super::Event::InputHeld(InputHeld { held })) => held.position,
-      other => panic!("not a held input: {other:?}"),
+    let Event::Log(super::Event::InputQuarantined(InputQuarantined { held: bytes, .. }) | super::Event::InputHeld(InputHeld { held: bytes })) = event else {
+      panic!("not a held input: {event:?}")
     };
-    assert_eq!(position, held.input);
+    assert_eq!(bytes.position, held.input);
   }
   assert_eq!(next_to_drain(&agent.root), None);
 }
@@ -71,7 +70,7 @@ fn pr_17_held_inputs_are_decided_in_order_after_a_release() {
   agent.when(inputs::release(false)).then(&[QuarantineReleased { drop_first: false }.into()]);
   let mut texts = Vec::new();
   for (position, text) in [(10, "first"), (11, "second"), (12, "third")] {
-    let (drained, decided) = agent.drain(inputs::message(text));
+    let (drained, decided) = agent.drain(&inputs::message(text));
     assert_eq!(drained, position);
     texts.push(decided.message());
   }
@@ -85,7 +84,7 @@ fn pr_17_held_inputs_are_decided_in_order_after_a_release() {
 fn only_the_first_part_of_a_decision_takes_its_input_off_the_list() {
   let mut agent = quarantine_of(&[10, 11]);
   agent.when(inputs::release(false));
-  let (_, decided) = agent.drain(inputs::message("hello"));
+  let (_, decided) = agent.drain(&inputs::message("hello"));
   decided.then_types(&["MessageAdmitted", "ReplyRequested"]);
   assert_eq!(agent.held_positions(), [11]);
 }
@@ -95,7 +94,7 @@ fn only_the_first_part_of_a_decision_takes_its_input_off_the_list() {
 fn pr_17_a_quarantine_while_draining_leaves_the_rest_itself_first() {
   let mut agent = quarantine_of(&[10, 11, 12, 13]);
   agent.when(inputs::release(false));
-  agent.drain(inputs::message("ten"));
+  agent.drain(&inputs::message("ten"));
   let meta = agent.input_meta(Origin::Owner);
   agent.apply_at((11, true), &meta, &quarantined(inputs::held(11), "PANIC", "again"));
   assert_eq!(agent.held_positions(), [11, 12, 13]);
@@ -104,7 +103,7 @@ fn pr_17_a_quarantine_while_draining_leaves_the_rest_itself_first() {
   agent.when(inputs::release(true)).then(&[QuarantineReleased { drop_first: true }.into()]);
   assert_eq!(next_to_drain(&agent.root).map(|held| held.input), Some(12));
   for position in [12, 13, 20] {
-    assert_eq!(agent.drain(inputs::message("later")).0, position);
+    assert_eq!(agent.drain(&inputs::message("later")).0, position);
   }
   assert!(!is_holding(&agent.root));
 }
@@ -113,7 +112,7 @@ fn pr_17_a_quarantine_while_draining_leaves_the_rest_itself_first() {
 fn a_held_repeat_is_a_repeat_and_leaves_the_list() {
   let mut agent = quarantine_of(&[10, 11]);
   agent.when(inputs::release(false));
-  let (_, first) = agent.drain(inputs::message("ten"));
+  let (_, first) = agent.drain(&inputs::message("ten"));
   let meta = agent.input_meta(Origin::Owner);
   agent.apply_at((11, true), &meta, &[repeated(first.input)]);
   assert!(!is_holding(&agent.root));
@@ -165,10 +164,8 @@ fn beyond_the_limit_commands_are_refused_channel_messages_fail_and_reports_are_h
   let events = beyond(inputs::received(inputs::channel(1), "hello").into());
   let decided = Decided { input: meta.id, events };
   let decided = decided.then_types(&["ConversationOpened", "MessageAdmitted", "ReplyFailed", "NoticePosted"]);
-  match &decided.events[3] {
-    Event::Conversation(crate::conversation::Event::NoticePosted(posted)) => assert_eq!(posted.code, notice::QUEUE_FULL),
-    other => panic!("not a notice: {other:?}"),
-  }
+  let Event::Conversation(crate::conversation::Event::NoticePosted(posted)) = &decided.events[3] else { panic!("not a notice: {decided:?}") };
+  assert_eq!(posted.code, notice::QUEUE_FULL);
 }
 
 #[test]

@@ -49,29 +49,22 @@ fn change(root: &Root, meta: &Meta, given: &SettingsGiven) -> Event {
 
 /// The settings with what is given, or `None` if a value can't be used.
 fn with(now: &SettingsChanged, given: &SettingsGiven) -> Option<SettingsChanged> {
-  let mut wanted = now.clone();
-  if let Some(zone) = &given.time_zone {
-    wanted.time_zone = Some(zone).filter(|zone| zone.is_empty() || zone.parse::<chrono_tz::Tz>().is_ok())?.clone();
-  }
-  if let Some(language) = &given.language {
-    wanted.language = Some(language).filter(|language| LANGUAGES.contains(&language.as_str()))?.clone();
-  }
-  if let Some(concurrency) = given.concurrency {
-    wanted.concurrency = Some(concurrency).filter(|concurrency| (1..=CONCURRENCY_MAX).contains(concurrency))?;
-  }
-  if let Some(model) = &given.model {
-    wanted.model = if model.is_empty() { String::new() } else { text::name(model, REFERENCE_CHARS_MAX)? };
-  }
-  if let Some(effort) = given.effort {
-    wanted.effort = effort;
-  }
-  if let Some(name) = &given.name {
-    wanted.name = text::name(name, NAME_CHARS_MAX)?;
-  }
-  if let Some(avatar) = &given.avatar {
-    wanted.avatar = text::name(avatar, REFERENCE_CHARS_MAX).filter(|avatar| avatar_is_named(avatar))?;
-  }
-  Some(wanted)
+  Some(SettingsChanged {
+    version: now.version,
+    time_zone: given_or(given.time_zone.as_deref(), &now.time_zone, |zone| {
+      (zone.is_empty() || zone.parse::<chrono_tz::Tz>().is_ok()).then(|| zone.to_owned())
+    })?,
+    language: given_or(given.language.as_deref(), &now.language, |language| LANGUAGES.contains(&language).then(|| language.to_owned()))?,
+    concurrency: Some(given.concurrency.unwrap_or(now.concurrency)).filter(|concurrency| (1..=CONCURRENCY_MAX).contains(concurrency))?,
+    model: given_or(given.model.as_deref(), &now.model, |model| if model.is_empty() { Some(String::new()) } else { text::name(model, REFERENCE_CHARS_MAX) })?,
+    effort: given.effort.unwrap_or(now.effort),
+    name: given_or(given.name.as_deref(), &now.name, |name| text::name(name, NAME_CHARS_MAX))?,
+    avatar: given_or(given.avatar.as_deref(), &now.avatar, |avatar| text::name(avatar, REFERENCE_CHARS_MAX).filter(|avatar| avatar_is_named(avatar)))?,
+  })
+}
+
+fn given_or(given: Option<&str>, now: &str, usable: impl Fn(&str) -> Option<String>) -> Option<String> {
+  given.map_or_else(|| Some(now.to_owned()), usable)
 }
 
 fn avatar_is_named(avatar: &str) -> bool {

@@ -49,7 +49,12 @@ pub struct SettingsChanged {
   pub avatar: String,
 }
 
-records! { /// Commands about settings.
-  "settings" Input { SettingsGiven = 1 } }
-records! { /// Facts about settings.
-  "settings" Event { SettingsChanged = 1 } }
+records! {
+  /// Commands about settings.
+  "settings" Input { SettingsGiven = 1 }
+}
+
+records! {
+  /// Facts about settings.
+  "settings" Event { SettingsChanged = 1 }
+}

@@ -11,7 +11,7 @@ use crate::ids::{AgentId, ThingId, Timestamp, derived};
 use crate::meta::{Kind, Meta, Origin};
 use crate::provenance::origin_of;
 use crate::state::{Root, State, Thing};
-use crate::{conversation, decide, evolve};
+use crate::{call, conversation, decide, evolve};
 
 /// The instant at which every test begins: 2026-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_767_225_600_000);
@@ -148,6 +148,7 @@ impl TestAgent {
   }
 
   /// The same agent, folded anew from its log.
+  #[must_use]
   pub fn replayed(&self) -> Self {
     let mut agent = Self { root: Root::default(), things: BTreeMap::new(), log: Vec::new(), ..self.clone() };
     for (meta, event) in &self.log {
@@ -176,12 +177,8 @@ impl TestAgent {
 fn usual_origin(input: &Input) -> Origin {
   match input {
     Input::Account(_) | Input::Agent(_) | Input::Log(_) | Input::Timer(_) => Origin::Platform,
-    Input::Settings(_) => Origin::Owner,
-    Input::Conversation(conversation::Input::MessageReceived(received)) => match received.author {
-      conversation::Author::Owner => Origin::Owner,
-      conversation::Author::Person => Origin::ThirdParty,
-    },
-    Input::Conversation(_) | Input::Call(crate::call::Input::CallReconcileGiven(_)) => Origin::Owner,
+    Input::Conversation(conversation::Input::MessageReceived(received)) if received.author == conversation::Author::Person => Origin::ThirdParty,
+    Input::Settings(_) | Input::Conversation(_) | Input::Call(call::Input::CallReconcileGiven(_)) => Origin::Owner,
     Input::Execution(_) => Origin::Agent,
     Input::Call(_) => Origin::Tool,
   }

@@ -7,7 +7,7 @@ use crate::event::{Event, message_of};
 use crate::ids::JobId;
 use crate::log::{self, InputSettled, Settlement};
 
-/// A decision as it was made.
+/// A decision as it was made. Expectations give it back, so that another one can follow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
   /// The id of the input.
@@ -18,6 +18,7 @@ pub struct Decided {
 impl Decided {
   /// Expects exactly these events.
   #[track_caller]
+  #[expect(clippy::return_self_not_must_use, reason = "the last expectation of a test has nobody to give it to")]
   pub fn then(self, expected: &[Event]) -> Self {
     assert_eq!(self.events, expected);
     self
@@ -25,6 +26,7 @@ impl Decided {
 
   /// Expects events of exactly these types, by the last part of their names.
   #[track_caller]
+  #[expect(clippy::return_self_not_must_use, reason = "the last expectation of a test has nobody to give it to")]
   pub fn then_types(self, expected: &[&str]) -> Self {
     let types: Vec<&str> = self.events.iter().map(short_type).collect();
     assert_eq!(types, expected, "{:#?}", self.events);
@@ -33,12 +35,14 @@ impl Decided {
 
   /// Expects a refusal for this reason and nothing else.
   #[track_caller]
+  #[expect(clippy::return_self_not_must_use, reason = "the last expectation of a test has nobody to give it to")]
   pub fn then_refused(self, reason: &str) -> Self {
     self.then_settled(Settlement::Refused, reason)
   }
 
   /// Expects that nothing changed, for this reason.
   #[track_caller]
+  #[expect(clippy::return_self_not_must_use, reason = "the last expectation of a test has nobody to give it to")]
   pub fn then_unchanged(self, reason: &str) -> Self {
     self.then_settled(Settlement::NoChange, reason)
   }

@@ -251,7 +251,9 @@ fn random_runs_reach_every_kind_of_event() {
   for _ in 0..200 {
     let happenings = prop::collection::vec(happening(), 100..160).new_tree(&mut runner).unwrap().current();
     let mut run = Run::new();
-    happenings.into_iter().for_each(|happening| run.happen(happening));
+    for happening in happenings {
+      run.happen(happening);
+    }
     seen.extend(run.agent.log.iter().map(|(_, event)| event.type_name()));
   }
   let out_of_reach = |name: &str| name.starts_with("pa.account.") || name.starts_with("pa.log.") || name == "pa.agent.AgentErased";

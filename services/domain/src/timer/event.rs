@@ -42,7 +42,12 @@ pub struct TimerElapsed {
   pub timer: TimerId,
 }
 
-records! { /// Reports about timers.
-  "timer" Input { TimerFired = 1 } }
-records! { /// Facts about timers.
-  "timer" Event { TimerSet = 1, TimerCancelled = 1, TimerElapsed = 1 } }
+records! {
+  /// Reports about timers.
+  "timer" Input { TimerFired = 1 }
+}
+
+records! {
+  /// Facts about timers.
+  "timer" Event { TimerSet = 1, TimerCancelled = 1, TimerElapsed = 1 }
+}

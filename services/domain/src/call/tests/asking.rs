@@ -103,9 +103,15 @@ fn a_newer_instruction_skips_what_has_not_started() {
   agent.when(inputs::retry(job));
   agent.when(inputs::ask(job)).then_types(&["ExecutionStarted", "TimerSet"]);
   let call = ids::call(job, 1, 1);
-  agent.when(inputs::call(job, 2, (1, 1), "other", Class::Repeatable)).then(&[
-    CallSkipped { job, call, step: 1, index: 1, tool: "other".to_owned(), reason: SkipReason::Steered }.into(),
-  ]);
+  agent.when(inputs::call(job, 2, (1, 1), "other", Class::Repeatable)).then(&[CallSkipped {
+    job,
+    call,
+    step: 1,
+    index: 1,
+    tool: "other".to_owned(),
+    reason: SkipReason::Steered,
+  }
+  .into()]);
   agent.when(inputs::call(job, 2, (1, 1), "other", Class::Repeatable)).then_refused(reason::CALL_SETTLED);
   ask(&mut agent, job, 2, Class::Contained).then_refused(reason::CALL_OPEN);
 }

@@ -79,9 +79,7 @@ fn pr_25_an_outcome_after_the_owners_word_is_only_noted() {
   agent.when(inputs::outcome(job, 1, call, Outcome::Unknown));
   agent.when(inputs::reconcile(job, call, false)).then(&[CallReconciled { job, call, executed: false, by_owner: true, parts: Vec::new() }.into()]);
   let late = inputs::outcome(job, 1, call, Outcome::Returned);
-  agent.when(late.clone()).then(&[
-    CallOutcomeNoted { job, execution: 1, call, outcome: Outcome::Returned, parts: late.parts.clone() }.into(),
-  ]);
+  agent.when(late.clone()).then(&[CallOutcomeNoted { job, execution: 1, call, outcome: Outcome::Returned, parts: late.parts.clone() }.into()]);
   agent.when(late).then_unchanged(reason::CALL_SETTLED);
   agent.when(inputs::reconcile(job, call, true)).then_refused(reason::STATE_CHANGED);
 }

@@ -106,12 +106,8 @@ fn too_many_files_are_refused() {
 #[test]
 fn the_first_message_of_a_contact_opens_its_conversation() {
   let mut agent = TestAgent::alive();
-  let opened = ConversationOpened {
-    conversation: inputs::channel(1),
-    kind: ConversationKind::Channel,
-    title: "Grace".to_owned(),
-    connection: "lark-1".to_owned(),
-  };
+  let opened =
+    ConversationOpened { conversation: inputs::channel(1), kind: ConversationKind::Channel, title: "Grace".to_owned(), connection: "lark-1".to_owned() };
   let decided = agent.when(inputs::received(inputs::channel(1), "hello")).then_types(&["ConversationOpened", "MessageAdmitted", "ReplyRequested"]);
   assert_eq!(decided.events[0], opened.into());
   assert_eq!(admitted(&decided).author_name, "Grace");

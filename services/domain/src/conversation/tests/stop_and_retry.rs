@@ -34,9 +34,13 @@ fn a_running_reply_stops_with_what_was_shown_and_the_next_has_its_turn() {
 fn a_waiting_message_is_taken_back_without_text() {
   let (mut agent, jobs) = with(&["one", "two", "three"]);
   let two = agent.reply(jobs[1]);
-  agent.when(inputs::stop(jobs[1], "never shown")).then(&[
-    ReplyStopped { job: jobs[1], conversation: two.conversation, reply: two.reply, text: String::new() }.into(),
-  ]);
+  agent.when(inputs::stop(jobs[1], "never shown")).then(&[ReplyStopped {
+    job: jobs[1],
+    conversation: two.conversation,
+    reply: two.reply,
+    text: String::new(),
+  }
+  .into()]);
   agent.when(inputs::stop(jobs[0], "")).then_types(&["ReplyStopped", "ReplyRequested"]);
   assert!(agent.root.has_turn(two.conversation, jobs[2]));
 }
@@ -57,9 +61,13 @@ fn a_lost_attempt_that_waits_can_be_stopped_with_what_it_showed() {
   agent.when(inputs::ask(jobs[0]));
   agent.when(inputs::loss(jobs[0], 1));
   let reply = agent.reply(jobs[0]);
-  agent.when(inputs::stop(jobs[0], "half")).then(&[
-    ReplyStopped { job: jobs[0], conversation: reply.conversation, reply: reply.reply, text: "half".to_owned() }.into(),
-  ]);
+  agent.when(inputs::stop(jobs[0], "half")).then(&[ReplyStopped {
+    job: jobs[0],
+    conversation: reply.conversation,
+    reply: reply.reply,
+    text: "half".to_owned(),
+  }
+  .into()]);
 }
 
 #[test]
@@ -88,9 +96,7 @@ fn a_stopped_message_can_be_tried_again_behind_the_others() {
   let (mut agent, jobs) = with(&["one", "two"]);
   agent.when(inputs::stop(jobs[0], ""));
   let one = agent.reply(jobs[0]);
-  agent.when(inputs::retry(jobs[0])).then(&[
-    MessageRetried { message: jobs[0].into(), conversation: one.conversation, reply: one.reply }.into(),
-  ]);
+  agent.when(inputs::retry(jobs[0])).then(&[MessageRetried { message: jobs[0].into(), conversation: one.conversation, reply: one.reply }.into()]);
   assert!(!agent.root.has_turn(one.conversation, jobs[0]));
   agent.when(inputs::stop(jobs[1], "")).then_types(&["ReplyStopped", "ReplyRequested"]);
   assert!(agent.root.has_turn(one.conversation, jobs[0]));

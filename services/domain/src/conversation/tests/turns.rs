@@ -13,9 +13,10 @@ fn answer(agent: &mut TestAgent, job: JobId) -> Decided {
 }
 
 fn turn_given(decided: &Decided) -> Option<JobId> {
-  decided.events.iter().find_map(|event| {
-    if let Event::Conversation(crate::conversation::Event::ReplyRequested(ReplyRequested { job, .. })) = event { Some(*job) } else { None }
-  })
+  decided
+    .events
+    .iter()
+    .find_map(|event| if let Event::Conversation(crate::conversation::Event::ReplyRequested(ReplyRequested { job, .. })) = event { Some(*job) } else { None })
 }
 
 fn received(agent: &mut TestAgent, conversation: ConversationId) -> Decided {

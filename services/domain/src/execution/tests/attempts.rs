@@ -13,10 +13,9 @@ use crate::timer::{TimerCancelled, TimerElapsed};
 fn a_lost_execution_goes_back_to_the_queue() {
   let (mut agent, job) = running();
   let timer = agent.reply(job).work.running.unwrap().timer;
-  agent.when(inputs::loss(job, 1)).then(&[
-    ExecutionLost { job, execution: 1, reason: LossReason::LeaseExpired, losses: 1 }.into(),
-    TimerCancelled { timer }.into(),
-  ]);
+  agent
+    .when(inputs::loss(job, 1))
+    .then(&[ExecutionLost { job, execution: 1, reason: LossReason::LeaseExpired, losses: 1 }.into(), TimerCancelled { timer }.into()]);
   assert!(agent.root.timers.is_empty());
   agent.when(inputs::ask(job)).then_types(&["ExecutionStarted", "TimerSet"]);
 }
@@ -56,10 +55,9 @@ fn the_second_loss_fails_the_message_with_one_notice() {
 fn the_timer_ends_an_attempt_whose_worker_did_not() {
   let (mut agent, job) = running();
   let timer = agent.reply(job).work.running.unwrap().timer;
-  agent.when(inputs::fire(timer, job)).then(&[
-    ExecutionLost { job, execution: 1, reason: LossReason::TimeLimit, losses: 1 }.into(),
-    TimerElapsed { timer }.into(),
-  ]);
+  agent
+    .when(inputs::fire(timer, job))
+    .then(&[ExecutionLost { job, execution: 1, reason: LossReason::TimeLimit, losses: 1 }.into(), TimerElapsed { timer }.into()]);
   agent.when(inputs::ask(job));
   let timer = agent.reply(job).work.running.unwrap().timer;
   agent.when(inputs::fire(timer, job)).then_types(&["ExecutionLost", "TimerElapsed", "ReplyFailed", "NoticePosted"]);
