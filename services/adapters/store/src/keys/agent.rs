@@ -1,6 +1,7 @@
 //! One agent's keys, ready for use.
 
 use std::fmt;
+use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
@@ -16,8 +17,8 @@ const KEY_HASH_LABEL: &[u8] = b"pa/key/v1";
 /// The keys of one agent, derived from its data key.
 pub struct AgentKeys {
   id: i32,
-  /// AES-256-GCM over record values and blobs.
-  pub seal: LessSafeKey,
+  /// AES-256-GCM over record values and blobs; shared, so that a file can be read while nothing else holds the keys.
+  pub seal: Arc<LessSafeKey>,
   /// HMAC-SHA256 that names blobs.
   pub blob: hmac::Key,
   /// HMAC-SHA256 over idempotency keys.
@@ -38,7 +39,7 @@ impl AgentKeys {
     let seal = UnboundKey::new(&AES_256_GCM, &expand(&prk, SEAL_LABEL)).expect("32 bytes fit AES-256");
     Self {
       id,
-      seal: LessSafeKey::new(seal),
+      seal: Arc::new(LessSafeKey::new(seal)),
       blob: hmac::Key::new(hmac::HMAC_SHA256, &expand(&prk, BLOB_LABEL)),
       key_hash: hmac::Key::new(hmac::HMAC_SHA256, &expand(&prk, KEY_HASH_LABEL)),
     }
