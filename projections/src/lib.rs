@@ -22,6 +22,8 @@ pub mod queue;
 pub mod schema;
 pub mod settings;
 pub mod system;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod timers;
 pub mod updates;
 pub mod usage;

@@ -26,6 +26,11 @@ const OTHERS: u32 = 1;
 /// A dead server is noticed by the projector's own retries.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Texts are few and their arrays short, so a plan made for every call would cost more than the call. Every part finds its rows by their primary key, whatever a planner
+/// thinks of a table that was empty when the plan was made.
+const PLANNING: [(&str, &str); 5] =
+  [("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("jit", "off")];
+
 /// The tables of one read schema.
 #[derive(Debug)]
 pub struct PostgresStore {
@@ -36,8 +41,7 @@ pub struct PostgresStore {
 impl PostgresStore {
   /// A store over the tables of `schema`; it connects when it is first used.
   pub fn new(database: &Database, schema: &ReadSchema) -> Self {
-    // Texts are few and their arrays short: a plan made for every call would cost more than the call.
-    let options = database.connect_options(Role::Projector, Some(schema)).options([("plan_cache_mode", "force_generic_plan")]);
+    let options = database.connect_options(Role::Projector, Some(schema)).options(PLANNING);
     let pool = PgPoolOptions::new()
       .max_connections(WRITERS + OTHERS)
       .min_connections(0)

@@ -1,7 +1,7 @@
 //! Every agent is alone: no read shows another agent's rows.
 
 use super::Model;
-use super::story::{agent, everything, file, main_of};
+use crate::testing::story::{agent, everything, file, main_of};
 use crate::{audit, conversation, queue, updates, usage};
 
 #[tokio::test]

@@ -4,7 +4,6 @@ mod isolation;
 mod parking;
 mod plans;
 mod replay;
-pub(crate) mod story;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +16,8 @@ use uuid::Uuid;
 
 use crate::commit::{Batch, MemoryStore, PostgresStore};
 use crate::schema::{self, Indexes};
+use crate::testing::story::{Decision, PARTITION, mark};
 use crate::{Mark, Outcome, ReadStore};
-use story::{Decision, PARTITION, mark};
 
 /// The log that the stories stand in.
 pub(crate) const LOG: Uuid = Uuid::from_u128(0x10c);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use pa_domain::Event;
 use pa_domain::conversation::Event as Conversation;
 
-use super::story::{self, PARTITION, Story, agent, everything, mark};
 use super::{LOG, Model, project};
 use crate::commit::{Batch, Fact, Folded, fold};
+use crate::testing::story::{self, PARTITION, Story, agent, everything, mark};
 use crate::{Outcome, ReadStore as _, conversation, system};
 
 fn fold_or_panic(fact: &Fact<'_>) -> Folded {

@@ -5,7 +5,7 @@ use pa_domain::execution::JobKind;
 use sqlx::{AssertSqlSafe, Connection as _, PgPool};
 
 use super::Model;
-use super::story::{Story, agent, file, main_of};
+use crate::testing::story::{Story, agent, file, main_of};
 use crate::{audit, conversation, indicator, queue, settings, system, timers, updates, usage};
 
 /// Fills the tables with many agents' rows by copying those of one.

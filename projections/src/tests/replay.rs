@@ -1,9 +1,9 @@
 //! The same log gives the same tables: in batches of any size, with restarts, told twice, and in memory.
 
-use super::story::{self, Story, agent, everything, main_of, mark};
 use super::{LOG, Model, project, seen};
 use crate::commit::{Batch, MemoryStore};
 use crate::conversation::{self, Status};
+use crate::testing::story::{self, Story, agent, everything, main_of, mark};
 use crate::{Outcome, ReadStore as _, queue};
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! An example log: decisions as a decider would write them, with everything in them that a projection shows.
+//! Tells a log: each method is a decision as a decider would write it.
 
 use pa_domain::account::{self, AccountAdded, Role};
 use pa_domain::agent::{self, AgentCreated, AgentErased};
@@ -43,10 +43,10 @@ impl Decision {
 /// Where a partition stands after `decisions` of a story; the hash stands for the record before.
 pub fn mark(decisions: &[Decision]) -> Mark {
   let Some(decision) = decisions.last() else { return Mark::default() };
-  let next = decision.first + i64::try_from(decision.facts.len()).unwrap();
+  let next = decision.first + i64::try_from(decision.facts.len()).expect("a story is short");
   let mut last = [0; 32];
   last[..8].copy_from_slice(&next.to_be_bytes());
-  Mark { next_position: next, epoch: 1, seq: i64::try_from(decisions.len()).unwrap(), last }
+  Mark { next_position: next, epoch: 1, seq: i64::try_from(decisions.len()).expect("a story is short"), last }
 }
 
 /// A story that is being told.
@@ -139,12 +139,12 @@ impl Story {
           key: Vec::new(),
           input: first,
           held: false,
-          part: i32::try_from(index).unwrap() + 1,
+          part: i32::try_from(index).expect("a story is short") + 1,
         };
         (meta, event)
       })
       .collect();
-    self.next += i64::try_from(facts.len()).unwrap();
+    self.next += i64::try_from(facts.len()).expect("a story is short");
     self.decisions.push(Decision { first, facts });
     input
   }
