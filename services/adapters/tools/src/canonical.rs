@@ -1,0 +1,150 @@
+//! The canonical form of an action (D34): JSON with sorted keys, Unicode NFC, integers only. Equal actions have equal text, so an approval or a rejection can bind
+//! to it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Nesting that no tool's arguments reach; deeper input is a mistake or an attack on the stack.
+const DEPTH_MAX: usize = 32;
+/// Above it a float no longer stands for one integer.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// An action that has no canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotCanonical {
+  #[error("{number} is not an integer")]
+  NotInteger { number: String },
+  #[error("the key {key} stands there twice")]
+  KeyTwice { key: String },
+  #[error("it is nested too deep")]
+  TooDeep,
+}
+
+/// The canonical form of an action.
+///
+/// # Errors
+/// [`NotCanonical`].
+pub fn canonical(action: &Value) -> Result<String, NotCanonical> {
+  let mut text = String::new();
+  write(action, &mut text, 0)?;
+  Ok(text)
+}
+
+fn write(value: &Value, text: &mut String, depth: usize) -> Result<(), NotCanonical> {
+  if depth > DEPTH_MAX {
+    return Err(NotCanonical::TooDeep);
+  }
+  match value {
+    Value::Null => text.push_str("null"),
+    Value::Bool(yes) => text.push_str(if *yes { "true" } else { "false" }),
+    Value::Number(number) => write_integer(number, text)?,
+    Value::String(string) => write_string(&nfc(string), text),
+    Value::Array(values) => {
+      text.push('[');
+      for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+          text.push(',');
+        }
+        write(value, text, depth + 1)?;
+      }
+      text.push(']');
+    }
+    Value::Object(members) => {
+      let mut sorted = BTreeMap::new();
+      for (key, value) in members {
+        let key = nfc(key);
+        if sorted.insert(key.clone(), value).is_some() {
+          return Err(NotCanonical::KeyTwice { key });
+        }
+      }
+      text.push('{');
+      for (index, (key, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+          text.push(',');
+        }
+        write_string(&key, text);
+        text.push(':');
+        write(value, text, depth + 1)?;
+      }
+      text.push('}');
+    }
+  }
+  Ok(())
+}
+
+fn write_integer(number: &Number, text: &mut String) -> Result<(), NotCanonical> {
+  let whole = |number: f64| number.fract() == 0.0 && number.abs() <= EXACT_MAX;
+  if number.is_i64() || number.is_u64() {
+    write!(text, "{number}").expect("writing to a string does not fail");
+  } else if let Some(float) = number.as_f64().filter(|float| whole(*float)) {
+    // Some models write 3.0 for 3. Adding zero takes the sign off a negative one.
+    write!(text, "{:.0}", float + 0.0).expect("writing to a string does not fail");
+  } else {
+    return Err(NotCanonical::NotInteger { number: number.to_string() });
+  }
+  Ok(())
+}
+
+fn write_string(string: &str, text: &mut String) {
+  text.push_str(&Value::from(string).to_string());
+}
+
+fn nfc(string: &str) -> String {
+  string.nfc().collect()
+}
+
+#[cfg(test)]
+mod tests {
+  use proptest::prelude::*;
+  use serde_json::json;
+
+  use super::*;
+
+  fn check(action: &Value, expected: &str) {
+    assert_eq!(canonical(action).as_deref(), Ok(expected));
+  }
+
+  #[test]
+  fn keys_are_sorted_and_nothing_else_moves() {
+    check(&json!({"b": [3, 1, 2], "a": {"z": null, "y": true}}), r#"{"a":{"y":true,"z":null},"b":[3,1,2]}"#);
+  }
+
+  #[test]
+  fn composed_and_decomposed_letters_are_the_same() {
+    check(&json!({"name": "Zoe\u{308}"}), "{\"name\":\"Zo\u{eb}\"}");
+    assert_eq!(canonical(&json!("e\u{301}")), canonical(&json!("\u{e9}")));
+  }
+
+  #[test]
+  fn whole_floats_are_integers_and_others_are_refused() {
+    check(&json!([3.0, -0.0, 1e3, 9_007_199_254_740_993_i64]), "[3,0,1000,9007199254740993]");
+    for number in [0.5, 1e300, f64::from(f32::MAX)] {
+      assert!(matches!(canonical(&json!(number)), Err(NotCanonical::NotInteger { .. })), "{number}");
+    }
+  }
+
+  #[test]
+  fn a_key_that_is_there_twice_is_refused() {
+    assert_eq!(canonical(&json!({"\u{e9}": 1, "e\u{301}": 2})), Err(NotCanonical::KeyTwice { key: "\u{e9}".into() }));
+  }
+
+  #[test]
+  fn nesting_has_an_end() {
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    assert_eq!(canonical(&deep), Err(NotCanonical::TooDeep));
+  }
+
+  proptest! {
+    #[test]
+    fn the_canonical_form_is_its_own(keys in proptest::collection::vec(".{0,8}", 0..6), text in ".{0,40}", number in any::<i64>()) {
+      let action = Value::Object(keys.into_iter().map(|key| (key, json!([text, number]))).collect());
+      if let Ok(once) = canonical(&action) {
+        let again: Value = serde_json::from_str(&once).unwrap();
+        prop_assert_eq!(canonical(&again), Ok(once));
+      }
+    }
+  }
+}
