@@ -69,11 +69,6 @@ const EDGES: &[(&str, &[&str], &str)] = &[
         "others see decoded records",
     ),
     (
-        "serde_avro_fast",
-        &["pa-schemas", "pa-eventlog"],
-        "others see decoded records",
-    ),
-    (
         "sqlx",
         &["pa-store", "pa-projections", "pa-eventlog"],
         "SQL has three homes",

@@ -3,11 +3,12 @@
 //! What stops a reader is an error: an unknown type or schema, a key that is missing without an erasure. What concerns one agent is an answer: it is erased, or this
 //! record of it can't be read.
 
-use std::fmt::Display;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pa_domain::log::{EpochAnnounced, Event as LogEvent, HeldInput};
 use pa_domain::{AgentId, Event, Input, Meta};
+use pa_store::keys::AgentKeys;
 use uuid::Uuid;
 
 use crate::codec::{self, Codec, Content, HEADER_BYTES, Header};
@@ -140,39 +141,37 @@ impl Opener {
     }
     let meta = stored.meta()?;
     let record = &stored.record;
-    let body = match self.body(record, meta).await? {
-      Body::Plain(body) => body,
-      Body::Erased => return Ok(Opened::Erased),
-      Body::Unreadable(why) => return Ok(unreadable(why)),
-    };
-    let decoded = split(record).and_then(|(header, clear)| {
-      let body = body.as_deref().unwrap_or(clear);
-      self.codec.decode::<C>(&record.type_name, header, body)
+    let unsealing = self.unsealing(record, meta).await?;
+    if matches!(unsealing, Unsealing::Erased) {
+      return Ok(Opened::Erased);
+    }
+    // A type of a newer binary is told before anything is said about its seal.
+    let decoded = split(record).and_then(|(header, body)| {
+      let version = self.codec.writer(&record.type_name, header)?;
+      match unsealing.body(record, meta, body) {
+        Ok(body) => Codec::decode_as::<C>(version, &body),
+        Err(why) => Err(codec::Error::Decode { type_name: record.type_name.to_string(), source: why.into() }),
+      }
     });
     match decoded {
       Ok(content) => Ok(stored.opened.get_or_init(|| kept(stored.position, Arc::clone(meta), content)).clone()),
       Err(source) if source.stops_partition() => Err(Error::Newer { id: record.id, source }),
-      Err(error) => Ok(unreadable(chain(&error))),
+      Err(error) => Ok(Opened::Unreadable(chain(&error).into())),
     }
   }
 
-  async fn body(&self, record: &Record, meta: &PaMeta) -> Result<Body, Error> {
+  async fn unsealing(&self, record: &Record, meta: &PaMeta) -> Result<Unsealing, Error> {
     let keyid = meta.place.keyid;
     if meta.is_about_partition() {
-      return Ok(Body::Plain(None));
+      return Ok(Unsealing::Clear);
     }
-    let keys = match self.keys(meta.core.agent).await? {
-      KeyState::Erased => return Ok(Body::Erased),
-      _ if keyid == UNSEALED && self.sealed => return Ok(Body::Unreadable("it is not sealed, in a log whose records are".to_owned())),
-      _ if keyid == UNSEALED => return Ok(Body::Plain(None)),
-      KeyState::Ready(keys) if keys.id() == keyid => keys,
-      KeyState::Ready(_) | KeyState::Missing => return Err(Error::MissingKey { agent: meta.core.agent, keyid, id: record.id }),
-    };
-    let sealed = record.value.get(HEADER_BYTES..).unwrap_or_default();
-    Ok(match seal::open(&keys, &meta.core, &record.type_name, sealed) {
-      Some(body) => Body::Plain(Some(body)),
-      None => Body::Unreadable("its seal does not fit".to_owned()),
-    })
+    match self.keys(meta.core.agent).await? {
+      KeyState::Erased => Ok(Unsealing::Erased),
+      _ if keyid == UNSEALED && self.sealed => Ok(Unsealing::Suspect),
+      _ if keyid == UNSEALED => Ok(Unsealing::Clear),
+      KeyState::Ready(keys) if keys.id() == keyid => Ok(Unsealing::With(keys)),
+      KeyState::Ready(_) | KeyState::Missing => Err(Error::MissingKey { agent: meta.core.agent, keyid, id: record.id }),
+    }
   }
 
   async fn keys(&self, agent: AgentId) -> Result<KeyState, KeysError> {
@@ -183,19 +182,28 @@ impl Opener {
   }
 }
 
-enum Body {
-  /// The opened body; `None`: as it stands behind the header.
-  Plain(Option<Vec<u8>>),
+/// How a record's body is got at.
+enum Unsealing {
+  Clear,
+  With(Arc<AgentKeys>),
+  /// Not sealed, in a log whose records are: whoever wrote it did not have the key.
+  Suspect,
   Erased,
-  Unreadable(String),
+}
+
+impl Unsealing {
+  fn body<'r>(&self, record: &'r Record, meta: &PaMeta, behind_header: &'r [u8]) -> Result<Cow<'r, [u8]>, &'static str> {
+    match self {
+      Self::Clear => Ok(Cow::Borrowed(behind_header)),
+      Self::With(keys) => seal::open(keys, &meta.core, &record.type_name, behind_header).map(Cow::Owned).ok_or("its seal does not fit"),
+      Self::Suspect => Err("it is not sealed, in a log whose records are"),
+      Self::Erased => Err("its agent was erased"),
+    }
+  }
 }
 
 fn split(record: &Record) -> Result<(&Header, &[u8]), codec::Error> {
   record.value.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| codec::Error::NotSingleObject { type_name: record.type_name.to_string() })
-}
-
-fn unreadable(why: impl Display) -> Opened {
-  Opened::Unreadable(why.to_string().into())
 }
 
 /// An error with its causes, on one line.

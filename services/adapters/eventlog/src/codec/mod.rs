@@ -1,10 +1,11 @@
 //! Record bodies: structs of the domain to and from Avro, each body with the schema that wrote it.
 //!
 //! A stored value begins with the single-object header, `C3 01` and the fingerprint of the writer's schema, so every body is read with the schema that wrote it and
-//! no registry is needed. Written with the current version, the usual case, it is read straight into the struct by `serde_avro_fast`; an older one is resolved to the
-//! current version by `apache-avro` ([`older`]). The fingerprint leaves out defaults, so the version counts as `ce_type` says it. An unknown type or fingerprint was
+//! no registry is needed. Written with the current version, the usual case, it is read straight into the struct ([`binary`]); an older one is resolved to the current version by
+//! `apache-avro` ([`older`]). The fingerprint leaves out defaults, so the version counts as `ce_type` says it. An unknown type or fingerprint was
 //! written by a newer binary and stops a partition; a known body that can't be decoded concerns its agent alone.
 
+mod binary;
 mod content;
 mod older;
 mod schema_set;
@@ -15,13 +16,11 @@ use std::sync::{Arc, LazyLock};
 use pa_domain::{BodyDecoder, BodyEncoder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_avro_fast::de::DeserializerState;
-use serde_avro_fast::ser::SerializerConfig;
 
 pub use content::Content;
 pub use older::{Rewrite, Upcast};
 pub use schema_set::{SchemaText, published};
-use schema_set::Version;
+pub(crate) use schema_set::Version;
 
 /// Bytes of the single-object header.
 pub const HEADER_BYTES: usize = 10;
@@ -112,12 +111,16 @@ impl Codec {
   /// # Errors
   /// The type or the schema is unknown, or the body does not fit.
   pub fn decode<C: Content>(&self, type_name: &str, header: &Header, body: &[u8]) -> Result<C, Error> {
-    let version = self.writer(type_name, header)?;
-    C::decode_with(&version.name, Decoder { version, body }).ok_or_else(|| Error::UnknownType { type_name: type_name.to_owned() })?
+    Self::decode_as(self.writer(type_name, header)?, body)
+  }
+
+  /// Decodes a body that `version` wrote.
+  pub(crate) fn decode_as<C: Content>(version: &Version, body: &[u8]) -> Result<C, Error> {
+    C::decode_with(&version.name, Decoder { version, body }).ok_or_else(|| Error::UnknownType { type_name: version.type_name.to_string() })?
   }
 
   /// The schema that wrote a value: by fingerprint, and among versions that share one by `ce_type`.
-  fn writer(&self, type_name: &str, header: &Header) -> Result<&Version, Error> {
+  pub(crate) fn writer(&self, type_name: &str, header: &Header) -> Result<&Version, Error> {
     if header[..2] != schema_set::MARKER {
       return Err(Error::NotSingleObject { type_name: type_name.to_owned() });
     }
@@ -150,8 +153,7 @@ impl BodyEncoder for Encoder<'_> {
     let mut bytes = Vec::with_capacity(512);
     bytes.extend_from_slice(&version.header);
     bytes.resize(HEADER_BYTES + self.room, 0);
-    let bytes = serde_avro_fast::to_datum(body, bytes, &mut SerializerConfig::new(&version.fast))
-      .map_err(|source| Error::Encode { type_name: type_name.to_owned(), source: Box::new(source) })?;
+    binary::append(&mut bytes, body).map_err(|source| Error::Encode { type_name: type_name.to_owned(), source: Box::new(source) })?;
     Ok(Encoded { type_name: Arc::clone(&version.type_name), bytes, body_at: HEADER_BYTES + self.room })
   }
 }
@@ -169,10 +171,7 @@ impl BodyDecoder for Decoder<'_> {
     if !self.version.is_current() {
       return older::decode(self.version, self.body).map_err(failed);
     }
-    let mut state = DeserializerState::from_slice(self.body, &self.version.fast);
-    let body = T::deserialize(state.deserializer()).map_err(|error| failed(Box::new(error)))?;
-    let rest = std::io::BufRead::fill_buf(&mut state.into_reader()).map_or(0, <[u8]>::len);
-    if rest == 0 { Ok(body) } else { Err(failed(format!("{rest} bytes after its end").into())) }
+    binary::decode(self.body).map_err(|error| failed(Box::new(error)))
   }
 }
 

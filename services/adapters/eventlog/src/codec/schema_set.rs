@@ -1,4 +1,4 @@
-//! The schemas of one codec: every version of every record, parsed for both libraries, each linked to the version after it.
+//! The schemas of one codec: every version of every record, parsed, each linked to the version after it.
 
 use std::sync::Arc;
 
@@ -20,13 +20,12 @@ pub struct SchemaText<'t> {
 }
 
 /// One version of one record.
-pub(super) struct Version {
+pub(crate) struct Version {
   pub(super) name: String,
   pub(super) number: u16,
   /// `ce_type`.
   pub(super) type_name: Arc<str>,
   pub(super) header: Header,
-  pub(super) fast: serde_avro_fast::Schema,
   pub(super) full: apache_avro::Schema,
   /// How a body of this version becomes one of the next; `None` for the current one.
   pub(super) next: Option<(Step, Arc<Version>)>,
@@ -58,7 +57,6 @@ pub(super) fn versions(schemas: &[SchemaText<'_>], upcasts: &[Upcast]) -> Result
 
 fn parse(schema: &SchemaText<'_>, after: Option<Arc<Version>>, upcasts: &[Upcast]) -> Result<Version, Error> {
   let unusable = |reason: String| Error::Schema { name: schema.name.to_owned(), version: schema.version, reason };
-  let fast: serde_avro_fast::Schema = schema.text.parse().map_err(|error| unusable(format!("{error}")))?;
   let full = apache_avro::Schema::parse_str(schema.text).map_err(|error| unusable(format!("{error}")))?;
   if full.name().map(|name| name.fullname(None)).as_deref() != Some(schema.name) {
     return Err(unusable("its record has another name than its file".to_owned()));
@@ -66,9 +64,9 @@ fn parse(schema: &SchemaText<'_>, after: Option<Arc<Version>>, upcasts: &[Upcast
   let next = after.map(|after| link(schema.version, &full, after, upcasts).map_err(unusable)).transpose()?;
   let mut header = [0; super::HEADER_BYTES];
   header[..2].copy_from_slice(&MARKER);
-  header[2..].copy_from_slice(fast.rabin_fingerprint());
+  header[2..].copy_from_slice(&full.fingerprint::<apache_avro::rabin::Rabin>().bytes);
   let type_name = Arc::from(format!("{}.v{}", schema.name, schema.version));
-  Ok(Version { name: schema.name.to_owned(), number: schema.version, type_name, header, fast, full, next })
+  Ok(Version { name: schema.name.to_owned(), number: schema.version, type_name, header, full, next })
 }
 
 fn link(number: u16, full: &apache_avro::Schema, after: Arc<Version>, upcasts: &[Upcast]) -> Result<(Step, Arc<Version>), String> {

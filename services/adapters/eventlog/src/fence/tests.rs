@@ -279,3 +279,27 @@ fn an_announcement_is_told_by_kind_and_type() {
   let event = crate::testing::meta_of_kind(pa_domain::meta::Kind::Event);
   assert!(!Head::of("pa.log.EpochAnnounced.v1", &event).announcement, "an agent's event can't raise an epoch");
 }
+
+/// Each guard of the fence, switched off, lets through what it is there to void.
+#[cfg(feature = "mutants")]
+#[test]
+fn without_its_guard_each_void_record_counts() {
+  use crate::guards::switch_off;
+  let two = |epoch, seq, input| [record(epoch, seq, input, (1, 2)), record(epoch, seq + 1, input, (2, 2))];
+  let cases: [(Guard, Vec<Head>); 7] = [
+    (Guard::Epoch, vec![announcement_of(1), announcement_of(2), one(1, 1, 0)]),
+    (Guard::RepeatedSeq, vec![announcement_of(1), one(1, 1, 0), one(1, 1, 0)]),
+    (Guard::Gap, vec![announcement_of(1), one(1, 2, 0)]),
+    (Guard::DecisionBoundary, vec![announcement_of(1), two(1, 1, 0)[0]]),
+    (Guard::OpenDecisionVoidAtAnnouncement, vec![announcement_of(1), two(1, 1, 0)[0], announcement_of(2), record(2, 1, 0, (2, 2))]),
+    (Guard::EqualEpochAgain, vec![announcement_of(1), one(1, 1, 0), announcement_of(1), one(1, 1, 0)]),
+    (Guard::UnannouncedEpoch, vec![announcement_of(1), one(2, 1, 0)]),
+  ];
+  for (guard, log) in cases {
+    let guarded = decided(&read(&log).1);
+    let off = switch_off(guard);
+    assert_ne!(decided(&read(&log).1), guarded, "{guard:?}");
+    drop(off);
+    assert_eq!(decided(&read(&log).1), guarded, "{guard:?} is on again");
+  }
+}

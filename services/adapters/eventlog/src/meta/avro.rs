@@ -79,8 +79,8 @@ fn fields(id: Uuid, from: &mut &[u8]) -> Result<PaMeta, &'static str> {
   let origin = origin_at(take_long(from)?)?;
   let producer = take_name(from)?;
   let key = take_bytes(from)?.to_vec();
-  if !key.is_empty() && key.len() != 32 {
-    return Err("a key hash that is not 32 bytes");
+  if !matches!(key.len(), 0 | 32 | 64) {
+    return Err("a key hash that is neither 32 nor 64 bytes");
   }
   let prevhash = match (kind, take_bytes(from)?) {
     (Kind::Event, hash) => hash.try_into().map_err(|_| "an event without prevhash")?,

@@ -8,6 +8,8 @@ mod append;
 mod read;
 mod remote;
 mod tailring;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -172,6 +174,7 @@ impl EventLog for PostgresLog {
   }
 
   async fn end(&self, stream: Stream, partition: Partition) -> Result<Position, LogError> {
+    self.tail(stream, partition)?;
     read::end(&self.pool, stream, partition).await
   }
 

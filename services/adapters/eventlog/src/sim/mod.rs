@@ -110,6 +110,11 @@ impl SimLog {
     self.shared.state.lock().plan.inject(stream, fault);
   }
 
+  /// Draws faults by other odds from here on; the end of all faults is `Odds::default()`.
+  pub fn set_odds(&self, odds: Odds) {
+    self.shared.state.lock().plan.set_odds(odds);
+  }
+
   /// Cuts a partition's tail off, as a power loss or a restored backup does: everything from `end` on is gone, and positions are given again.
   pub fn cut(&self, stream: Stream, partition: Partition, end: Position) {
     let mut state = self.shared.state.lock();
@@ -186,12 +191,19 @@ impl SimLog {
     !away
   }
 
-  async fn reach_to_read(&self) -> Result<(), LogError> {
+  fn has(&self, partition: Partition) -> bool {
+    partition < self.shared.state.lock().identity.partitions
+  }
+
+  async fn reach_to_read(&self, partition: Partition) -> Result<(), LogError> {
     let delay = self.shared.state.lock().plan.read_delay();
     if !delay.is_zero() {
       tokio::time::sleep(delay).await;
     }
-    if self.reach().await { Ok(()) } else { Err(LogError::Away("the simulation says so".into())) }
+    if !self.reach().await {
+      return Err(LogError::Away("the simulation says so".into()));
+    }
+    if self.has(partition) { Ok(()) } else { Err(LogError::Unusable(format!("there is no partition {partition}"))) }
   }
 }
 
@@ -220,6 +232,9 @@ impl EventLog for SimLog {
     if !self.reach().await {
       return Err(refused("the simulation says that the log is away"));
     }
+    if !self.has(partition) {
+      return Err(refused("there is no such partition"));
+    }
     let answered = {
       let mut state = self.shared.state.lock();
       let fault = state.plan.next(stream, records.len());
@@ -247,7 +262,7 @@ impl EventLog for SimLog {
   }
 
   async fn read(&self, stream: Stream, partition: Partition, from: Position, max: usize) -> Result<Arc<[Arc<Stored>]>, LogError> {
-    self.reach_to_read().await?;
+    self.reach_to_read(partition).await?;
     let state = self.shared.state.lock();
     let records = state.lanes.get(&(stream, partition)).map_or(&[][..], |lane| &lane.records);
     let first = records.partition_point(|stored| stored.position < from);
@@ -278,12 +293,12 @@ impl EventLog for SimLog {
   }
 
   async fn end(&self, stream: Stream, partition: Partition) -> Result<Position, LogError> {
-    self.reach_to_read().await?;
+    self.reach_to_read(partition).await?;
     Ok(self.shared.state.lock().lanes.get(&(stream, partition)).map_or(0, |lane| lane.end))
   }
 
   async fn identity(&self) -> Result<Identity, LogError> {
-    self.reach_to_read().await?;
+    self.reach_to_read(0).await?;
     Ok(self.shared.state.lock().identity.clone())
   }
 }

@@ -73,6 +73,10 @@ impl Plan {
     Self { random: StdRng::seed_from_u64(seed), odds, delays, injected: HashMap::new() }
   }
 
+  pub(super) fn set_odds(&mut self, odds: Odds) {
+    self.odds = odds;
+  }
+
   pub(super) fn inject(&mut self, stream: Stream, fault: Fault) {
     self.injected.entry(stream).or_default().push_back(fault);
   }
