@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-  let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+  let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
   let mut files = Vec::new();
   for context in folders(&root) {
     println!("cargo::rerun-if-changed={}", context.display());
@@ -21,7 +21,7 @@ fn main() {
     writeln!(table, "  {entry},").expect("a String takes everything");
   }
   table.push_str("]\n");
-  let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("files.rs");
+  let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("files.rs");
   fs::write(out, table).expect("the build folder is writable");
 }
 
@@ -45,7 +45,5 @@ fn entry(path: &Path) -> Result<String, String> {
   let record = schema["name"].as_str().ok_or("the record has no name")?;
   let namespace = schema["namespace"].as_str().ok_or("the record has no namespace")?;
   let path = path.to_str().ok_or("the path is not UTF-8")?;
-  Ok(format!(
-    "SchemaFile {{ context: {context:?}, name: {name:?}, version: {version}, type_name: \"{namespace}.{record}\", text: include_str!({path:?}) }}"
-  ))
+  Ok(format!("SchemaFile {{ context: {context:?}, name: {name:?}, version: {version}, type_name: \"{namespace}.{record}\", text: include_str!({path:?}) }}"))
 }

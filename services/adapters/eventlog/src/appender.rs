@@ -106,13 +106,7 @@ impl Appender {
   ///
   /// # Errors
   /// The log can't be reached or is not usable.
-  pub async fn connect(
-    log: Arc<dyn EventLog>,
-    keys: Arc<dyn Keys>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
-    source: &str,
-  ) -> Result<Self, LogError> {
+  pub async fn connect(log: Arc<dyn EventLog>, keys: Arc<dyn Keys>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>, source: &str) -> Result<Self, LogError> {
     let identity = log.identity().await?;
     Ok(Self::new(log, &identity, keys, clock, ids, source))
   }

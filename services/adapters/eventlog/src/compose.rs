@@ -137,14 +137,7 @@ impl Composer {
     if self.sealed { keys.id() } else { UNSEALED }
   }
 
-  fn record<C: Content>(
-    &self,
-    keys: Option<&AgentKeys>,
-    meta: &PaMeta,
-    content: &C,
-    traceparent: Option<Arc<str>>,
-    bytes_max: usize,
-  ) -> Result<Record, Error> {
+  fn record<C: Content>(&self, keys: Option<&AgentKeys>, meta: &PaMeta, content: &C, traceparent: Option<Arc<str>>, bytes_max: usize) -> Result<Record, Error> {
     let keys = keys.filter(|_| self.sealed);
     let encoded = self.codec.encode(content, if keys.is_some() { NONCE_BYTES } else { 0 })?;
     let type_name = Arc::clone(&encoded.type_name);

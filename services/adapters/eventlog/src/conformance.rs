@@ -42,9 +42,9 @@ pub fn record(n: u128, bytes: usize) -> Record {
     id: Uuid::from_u128(n),
     type_name: format!("pa.conformance.Thing{}.v1", n % 3).into(),
     source: "pa/conformance".into(),
-    traceparent: (n % 2 == 0).then(|| "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+    traceparent: n.is_multiple_of(2).then(|| "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
     meta: Bytes::from((0..=255).collect::<Vec<u8>>()),
-    value: Bytes::from((0..bytes).map(|at| (at % 256) as u8).collect::<Vec<u8>>()),
+    value: Bytes::from((0..=255).cycle().take(bytes).collect::<Vec<u8>>()),
   }
 }
 

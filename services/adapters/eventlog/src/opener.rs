@@ -66,7 +66,11 @@ pub enum Error {
   #[error("agent {agent} has no key {keyid}, and was not erased (record {id}): restore the database's backup")]
   MissingKey { agent: AgentId, keyid: i32, id: Uuid },
   #[error("record {id} can't be read by this binary")]
-  Newer { id: Uuid, #[source] source: codec::Error },
+  Newer {
+    id: Uuid,
+    #[source]
+    source: codec::Error,
+  },
   #[error(transparent)]
   Meta(#[from] meta::Error),
 }

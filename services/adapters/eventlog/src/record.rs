@@ -1,6 +1,6 @@
 //! A record as the log stores it, the same on every engine.
 //!
-//! CloudEvents 1.0 Kafka binding, binary mode: `id`, `type_name`, `source`, `ce_time` (mirrors `at` of the meta) and `traceparent` are headers, `meta` is the binary
+//! `CloudEvents` 1.0 Kafka binding, binary mode: `id`, `type_name`, `source`, `ce_time` (mirrors `at` of the meta) and `traceparent` are headers, `meta` is the binary
 //! header `pa-meta`, `value` the sealed single-object Avro body. Headers hold no content.
 
 use std::sync::{Arc, OnceLock};

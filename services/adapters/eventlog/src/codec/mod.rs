@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 
 pub use content::Content;
 pub use older::{Rewrite, Upcast};
-pub use schema_set::{SchemaText, published};
 pub(crate) use schema_set::Version;
+pub use schema_set::{SchemaText, published};
 
 /// Bytes of the single-object header.
 pub const HEADER_BYTES: usize = 10;
@@ -44,9 +44,17 @@ pub enum Error {
   #[error("the value of a {type_name} is not an avro single object")]
   NotSingleObject { type_name: String },
   #[error("a {type_name} can't be encoded")]
-  Encode { type_name: String, #[source] source: Box<dyn std::error::Error + Send + Sync> },
+  Encode {
+    type_name: String,
+    #[source]
+    source: Box<dyn std::error::Error + Send + Sync>,
+  },
   #[error("a {type_name} can't be decoded")]
-  Decode { type_name: String, #[source] source: Box<dyn std::error::Error + Send + Sync> },
+  Decode {
+    type_name: String,
+    #[source]
+    source: Box<dyn std::error::Error + Send + Sync>,
+  },
 }
 
 impl Error {
@@ -131,8 +139,7 @@ impl Codec {
   fn unknown(&self, type_name: &str, header: &Header) -> Error {
     let name = type_name.rsplit_once(".v").map_or(type_name, |(name, _)| name);
     if self.current.contains_key(name) {
-      let fingerprint = header[2..].iter().map(|byte| format!("{byte:02x}")).collect();
-      Error::UnknownFingerprint { type_name: type_name.to_owned(), fingerprint }
+      Error::UnknownFingerprint { type_name: type_name.to_owned(), fingerprint: hex::encode(&header[2..]) }
     } else {
       Error::UnknownType { type_name: type_name.to_owned() }
     }

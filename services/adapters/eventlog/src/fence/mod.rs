@@ -122,7 +122,10 @@ pub enum Verdict {
   /// Accepted, and its decision is whole now.
   Complete(Open),
   /// An announcement that raises the epoch; `before` is the state right before it, `voided` the decision that was open.
-  Announced { before: Base, voided: Option<Open> },
+  Announced {
+    before: Base,
+    voided: Option<Open>,
+  },
   Void(VoidReason),
 }
 

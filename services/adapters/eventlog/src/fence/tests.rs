@@ -17,7 +17,7 @@ fn record(epoch: i64, seq: i64, input: Position, (part, parts): (i32, i32)) -> H
   Head {
     announcement: false,
     agent: AgentId(Uuid::from_u128(1)),
-    cause: Uuid::from_u128(1_000 + input.unsigned_abs() as u128),
+    cause: Uuid::from_u128(1_000 + u128::from(input.unsigned_abs())),
     place: Place { input, held: false, part, parts, epoch, seq, keyid: 1 },
   }
 }
@@ -219,6 +219,11 @@ fn ids(of: impl IntoIterator<Item = (Position, u128)>) -> BTreeMap<Position, Uui
   of.into_iter().map(|(position, id)| (position, Uuid::from_u128(id))).collect()
 }
 
+/// Positions whose ids are their own numbers.
+fn own(positions: impl IntoIterator<Item = Position>) -> BTreeMap<Position, Uuid> {
+  ids(positions.into_iter().map(|position| (position, u128::from(position.unsigned_abs()))))
+}
+
 /// Searches with pages of `page` positions, and counts them.
 fn search(next: Position, log_start: Position, page: i64, decided: &BTreeMap<Position, Uuid>, present: &BTreeMap<Position, Uuid>) -> (Position, usize) {
   let mut agreement = Agreement::new(NextInput(next), log_start);
@@ -235,12 +240,12 @@ fn search(next: Position, log_start: Position, page: i64, decided: &BTreeMap<Pos
 /// Case PR-13: decided inputs that were cut away, with new ones in their place, are decided anew.
 #[test]
 fn pr_13_the_next_input_steps_back_to_where_the_log_was_cut() {
-  let decided = ids((0..110).map(|position| (position, position as u128)));
-  let mut present = ids((0..100).map(|position| (position, position as u128)));
+  let decided = own(0..110);
+  let mut present = own(0..100);
   assert_eq!(search(110, 0, 7, &decided, &present).0, 100, "cut");
   present.extend(ids([(100, 5_000), (101, 5_001)]));
   assert_eq!(search(110, 0, 7, &decided, &present).0, 100, "cut and grown again");
-  present.extend(ids((100..110).map(|position| (position, position as u128))));
+  present.extend(own(100..110));
   assert_eq!(search(110, 0, 7, &decided, &present).0, 110, "nothing is cut");
 }
 
@@ -251,7 +256,7 @@ fn pr_13c_the_search_goes_down_until_a_thousand_in_a_row_agree() {
   let present = ids([(0, 12), (1, 11)]);
   assert_eq!(search(2, 0, 1, &decided, &present).0, 0, "C at 0 is decided although B at 1 agrees");
 
-  let decided = ids((0..5_000).map(|position| (position, position as u128)));
+  let decided = own(0..5_000);
   let mut present = decided.clone();
   present.insert(3_999, Uuid::from_u128(1));
   assert_eq!(search(5_000, 0, 100, &decided, &present), (5_000, 10), "a thousand agree above it, so it is not looked at");
@@ -261,7 +266,7 @@ fn pr_13c_the_search_goes_down_until_a_thousand_in_a_row_agree() {
 
 #[test]
 fn gaps_and_expired_inputs_are_no_differences() {
-  let decided = ids((0..200).filter(|position| position % 3 != 0).map(|position| (position, position as u128)));
+  let decided = own((0..200).filter(|position| position % 3 != 0));
   let present: BTreeMap<_, _> = decided.range(100..).map(|(position, id)| (*position, *id)).collect();
   assert_eq!(search(200, 100, 13, &decided, &present).0, 200);
   let mut grown = present.clone();

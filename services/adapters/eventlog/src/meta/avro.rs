@@ -61,7 +61,7 @@ pub fn decode(id: Uuid, bytes: &[u8]) -> Result<PaMeta, Error> {
     return Err(malformed("not an Avro single object"));
   }
   if header != FINGERPRINT {
-    return Err(Error::UnknownFingerprint { id, fingerprint: hex_of(&header[2..]) });
+    return Err(Error::UnknownFingerprint { id, fingerprint: hex::encode(&header[2..]) });
   }
   let mut from = rest;
   let meta = fields(id, &mut from).map_err(malformed)?;
@@ -145,11 +145,15 @@ fn origin_at(index: i64) -> Result<Origin, &'static str> {
 /// Zig-zag, then seven bits a byte, lowest first.
 fn put_long(out: &mut Vec<u8>, value: i64) {
   let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
-  while rest >= 0x80 {
-    out.push((rest & 0x7f) as u8 | 0x80);
+  loop {
+    let [low, ..] = rest.to_le_bytes();
     rest >>= 7;
+    if rest == 0 {
+      out.push(low & 0x7f);
+      return;
+    }
+    out.push(low | 0x80);
   }
-  out.push(rest as u8);
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -200,8 +204,4 @@ fn take_name(from: &mut &[u8]) -> Result<String, &'static str> {
     return Err("a name that is too long");
   }
   std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| "a name that is not UTF-8")
-}
-
-fn hex_of(bytes: &[u8]) -> String {
-  bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -13,8 +13,8 @@ use aws_lc_rs::digest::{self, Context, SHA256};
 use pa_domain::{AgentId, Meta};
 use uuid::Uuid;
 
-use super::avro::{kind_index, origin_index};
 use super::PaMeta;
+use super::avro::{kind_index, origin_index};
 use crate::record::{Partition, Record};
 
 /// The hash that binds a record's metadata to its body; `place` and `prevhash` are no part of it.

@@ -110,9 +110,8 @@ pub struct Void {
 
 impl Void {
   pub(super) fn of(stored: &Stored, reason: VoidReason) -> Self {
-    let (agent, cause, epoch, seq) = stored
-      .meta()
-      .map_or((AgentId(Uuid::nil()), Uuid::nil(), 0, 0), |meta| (meta.core.agent, meta.core.cause, meta.place.epoch, meta.place.seq));
+    let (agent, cause, epoch, seq) =
+      stored.meta().map_or((AgentId(Uuid::nil()), Uuid::nil(), 0, 0), |meta| (meta.core.agent, meta.core.cause, meta.place.epoch, meta.place.seq));
     Self { position: stored.position, id: stored.record.id, agent, cause, epoch, seq, reason }
   }
 }
@@ -124,7 +123,11 @@ pub enum Item {
   /// A decision of an agent that was erased: skip it. It moves the next input like any other.
   Erased(DecisionHead),
   /// A decision with a record that can't be opened or decoded: its agent is parked, others go on. It moves the next input like any other.
-  Unreadable { head: DecisionHead, position: Position, reason: Arc<str> },
+  Unreadable {
+    head: DecisionHead,
+    position: Position,
+    reason: Arc<str>,
+  },
   Announced(Announced),
   Void(Void),
 }

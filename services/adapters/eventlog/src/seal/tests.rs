@@ -1,17 +1,10 @@
+use hex::encode as hex;
 use pa_domain::meta::Kind;
 use pa_domain::{AgentId, Origin, Timestamp};
 use uuid::Uuid;
 
 use super::*;
 use crate::codec::Encoded;
-
-fn hex(bytes: &[u8]) -> String {
-  bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-  (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
-}
 
 fn core() -> Meta {
   let id = |n: u128| Uuid::from_u128(0x0192_f0c1_7b2e_7c3a_9d4e_0000_0000_0000 + n);
@@ -47,14 +40,14 @@ fn encoded() -> Encoded {
 /// Permanent: key derivation, additional data and layout of a sealed value. The vector comes from an independent implementation.
 #[test]
 fn a_value_sealed_long_ago_opens() {
-  let sealed = bytes("000102030405060708090a0bd3a7b7167f18e107611f405b0bb1b3533d7e346bf8ec4849");
+  let sealed = hex::decode("000102030405060708090a0bd3a7b7167f18e107611f405b0bb1b3533d7e346bf8ec4849").unwrap();
   assert_eq!(open(&keys(), &core(), TYPE, &sealed).as_deref(), Some(b"the body".as_slice()));
 }
 
 /// Permanent: the labels that separate sealing, blob names and key hashes.
 #[test]
 fn the_other_keys_stay_as_well() {
-  assert_eq!(hex(&keys().hash_key(b"message-17")), "2a31c5473e6bca6abaac170709275086b827443c17f6677e6908a659fb511f9a");
+  assert_eq!(hex(keys().hash_key(b"message-17")), "2a31c5473e6bca6abaac170709275086b827443c17f6677e6908a659fb511f9a");
   let blob = aws_lc_rs::hmac::sign(&keys().blob, b"content");
   assert_eq!(hex(blob.as_ref()), "c05ca67924c0e2cd7c78c8b213c68a6d7cdf72fce2f2e30d98e96e32ce2931b4");
 }
@@ -64,7 +57,7 @@ fn the_other_keys_stay_as_well() {
 fn the_additional_data_stay() {
   let expected = "70612f6161642f310192f0c17b2e7c3a9d4e0000000000010000001670612e7461736b2e5461736b537461727465642e7631\
                   6c9e5409c1657c966babc1486d4268e4b30ae0a4b74bfc2e1fa9434699914b7c";
-  assert_eq!(hex(&aad(core().id, TYPE, &core())), expected.replace(' ', ""));
+  assert_eq!(hex(aad(core().id, TYPE, &core())), expected.replace(' ', ""));
 }
 
 #[test]
@@ -81,7 +74,8 @@ fn a_value_opens_only_where_it_was_sealed() {
   let sealed = seal(&keys(), &core(), encoded()).split_off(HEADER_BYTES);
   assert!(open(&AgentKeys::derive(1, &[6; 32]), &core(), TYPE, &sealed).is_none(), "another agent's key");
   assert!(open(&keys(), &core(), "pa.task.TaskStarted.v2", &sealed).is_none(), "another type");
-  let changed: [fn(&mut Meta); 4] = [|core| core.id = Uuid::nil(), |core| core.actor = "owner".into(), |core| core.origin = Origin::Owner, |core| core.ordinal = 43];
+  let changed: [fn(&mut Meta); 4] =
+    [|core| core.id = Uuid::nil(), |core| core.actor = "owner".into(), |core| core.origin = Origin::Owner, |core| core.ordinal = 43];
   for change in changed {
     let mut other = core();
     change(&mut other);

@@ -76,8 +76,7 @@ impl SimLog {
   /// An empty log; the answer is the first process's view.
   pub fn new(partitions: Partition, sealed: bool, plan: Plan) -> Self {
     let identity = Identity { kind: "sim".to_owned(), id: Uuid::from_u128(1), partitions, sealed };
-    let state =
-      State { identity, lanes: HashMap::new(), flight: InFlight::default(), plan, away: HashSet::new(), dead: HashSet::new(), processes: 1 };
+    let state = State { identity, lanes: HashMap::new(), flight: InFlight::default(), plan, away: HashSet::new(), dead: HashSet::new(), processes: 1 };
     Self { shared: Arc::new(Shared { state: Mutex::new(state), landed: watch::Sender::new(0) }), process: 0 }
   }
 
@@ -102,7 +101,11 @@ impl SimLog {
   /// Makes the log unreachable for this view's process, or reachable again.
   pub fn set_away(&self, away: bool) {
     let mut state = self.shared.state.lock();
-    if away { state.away.insert(self.process) } else { state.away.remove(&self.process) };
+    if away {
+      state.away.insert(self.process)
+    } else {
+      state.away.remove(&self.process)
+    };
   }
 
   /// The next append of any process to `stream` meets `fault`; several are met in order, before the plan is asked.

@@ -76,7 +76,9 @@ impl BodyDecoder for FromJson {
 }
 
 fn from_json(type_name: &str, json: &Json) -> Body {
-  Body::decode_with(type_name, FromJson(json.clone())).unwrap_or_else(|| panic!("{type_name} is no record of the domain")).unwrap_or_else(|error| panic!("{type_name}: {error}"))
+  Body::decode_with(type_name, FromJson(json.clone()))
+    .unwrap_or_else(|| panic!("{type_name} is no record of the domain"))
+    .unwrap_or_else(|error| panic!("{type_name}: {error}"))
 }
 
 /// Encodes with apache-avro alone, from the JSON, without any struct.

@@ -66,7 +66,14 @@ fn the_newest_version_reads_every_older_one_fully() {
     let reader = apache_avro::Schema::parse_str(newest.text).unwrap();
     for older in pa_schemas::bodies().filter(|older| older.type_name == newest.type_name && older.version <= newest.version) {
       let writer = apache_avro::Schema::parse_str(older.text).unwrap();
-      assert_eq!(SchemaCompatibility::can_read(&writer, &reader).unwrap(), Compatibility::Full, "{} v{} by v{}", older.type_name, older.version, newest.version);
+      assert_eq!(
+        SchemaCompatibility::can_read(&writer, &reader).unwrap(),
+        Compatibility::Full,
+        "{} v{} by v{}",
+        older.type_name,
+        older.version,
+        newest.version
+      );
     }
   }
 }
