@@ -24,6 +24,10 @@ pub const REPLY_ATTEMPT_GRACE_MILLIS: i64 = 10 * 1000;
 pub const PERMIT_MILLIS: i64 = 30 * 1000;
 /// Calls of one step: what a model asks for at once.
 pub const CALLS_PER_STEP_MAX: usize = 32;
+/// Bytes of the arguments of one step's calls, and of one call's canonical action: together with a text they fit a record.
+pub const ARGUMENTS_BYTES_MAX: usize = 262_144;
+/// Parts of a tool result.
+pub const RESULT_PARTS_MAX: usize = 64;
 /// Bytes of a tool result in a record; a longer one is a blob.
 pub const RESULT_TEXT_BYTES_MAX: usize = 65_536;
 /// The agent's name, characters.

@@ -6,7 +6,7 @@ use crate::conversation::{Reply, ReplyStatus};
 use crate::event::Event;
 use crate::execution::{Step, Work};
 use crate::ids::{self, Timestamp};
-use crate::limits::CALL_LIMIT_MILLIS_MAX;
+use crate::limits::{ARGUMENTS_BYTES_MAX, CALL_LIMIT_MILLIS_MAX};
 use crate::settle::refused;
 use crate::state::Thing;
 use crate::text;
@@ -31,6 +31,9 @@ pub(super) fn ask(thing: &Thing, asked: &CallAsked, at: Timestamp) -> Event {
 fn answer(reply: &Reply, asked: &CallAsked) -> Answer {
   let work = &reply.work;
   let Some(step) = named_step(work, asked) else { return Answer::Refuse(reason::NO_SUCH_CALL) };
+  if text::clean(&asked.action).len() > ARGUMENTS_BYTES_MAX {
+    return Answer::Refuse(reason::VALUE_INVALID);
+  }
   let known = work.calls.get(&asked.call);
   let over = match reply.status {
     ReplyStatus::Pending => None,

@@ -7,7 +7,7 @@ use super::{
 use crate::codes::{notice, reason};
 use crate::conversation::{NoticeParam, Reply, posted};
 use crate::event::Event;
-use crate::limits::{CODE_CHARS_MAX, RESULT_TEXT_BYTES_MAX};
+use crate::limits::{CODE_CHARS_MAX, RESULT_PARTS_MAX, RESULT_TEXT_BYTES_MAX};
 use crate::meta::{Meta, Origin};
 use crate::settle::{no_change, refused};
 use crate::state::Thing;
@@ -88,5 +88,5 @@ fn bounded(parts: &[ResultPart]) -> Vec<ResultPart> {
     room -= text.len();
     ResultPart { text, ..part.clone() }
   };
-  parts.iter().map(&mut fits).collect()
+  parts.iter().take(RESULT_PARTS_MAX).map(&mut fits).collect()
 }

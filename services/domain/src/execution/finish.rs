@@ -8,7 +8,7 @@ use crate::codes::reason;
 use crate::conversation::{Reply, ReplyPosted, turn_after};
 use crate::event::Event;
 use crate::ids::JobId;
-use crate::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
+use crate::limits::{ARGUMENTS_BYTES_MAX, CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
 use crate::settle::refused;
 use crate::state::{Root, Thing};
 use crate::text;
@@ -71,11 +71,16 @@ pub(super) fn recorded(of: (JobId, i32, i32), model_call: &ModelCall, text: Stri
   StepRecorded { job, execution, step, model_call: cleaned(model_call), text, calls }
 }
 
-/// The calls of an answer as they can be stored; a worker tells the model about those beyond the limit.
+/// The calls of an answer as they can be stored: the first ones, up to the limits. A worker tells the model about the others.
 pub(super) fn bounded_calls(calls: &[ToolCall]) -> Vec<ToolCall> {
+  let mut room = ARGUMENTS_BYTES_MAX;
+  let mut fits = |call: ToolCall| {
+    room = room.checked_sub(call.arguments.len())?;
+    Some(call)
+  };
   let cleaned =
     |call: &ToolCall| ToolCall { provider_id: text::clean(&call.provider_id), tool: text::clean(&call.tool), arguments: text::clean(&call.arguments) };
-  calls.iter().take(CALLS_PER_STEP_MAX).map(cleaned).collect()
+  calls.iter().take(CALLS_PER_STEP_MAX).map(cleaned).map_while(&mut fits).collect()
 }
 
 fn cleaned(call: &ModelCall) -> ModelCall {

@@ -5,6 +5,7 @@ use crate::call::{CallAsked, CallSkipped, CallStarted, Class, Outcome, SkipReaso
 use crate::codes::reason;
 use crate::execution::tests::running;
 use crate::ids;
+use crate::limits::ARGUMENTS_BYTES_MAX;
 use crate::testing::inputs;
 
 const CLASSES: [Class; 3] = [Class::Repeatable, Class::Contained, Class::External];
@@ -140,6 +141,14 @@ fn an_ask_for_a_job_that_is_over_settles_the_call_as_skipped() {
   let call = ids::call(job, 1, 0);
   let skipped = |reason| CallSkipped { job, call, step: 1, index: 0, tool: "tool".to_owned(), reason }.into();
   ask(&mut agent, job, 1, Class::Contained).then(&[skipped(SkipReason::Lost)]);
+}
+
+#[test]
+fn an_action_that_no_record_can_hold_is_refused() {
+  let (mut agent, job) = with_step(&["tool"]);
+  let asked = |length| CallAsked { action: "x".repeat(length), ..inputs::call(job, 1, (1, 0), "tool", Class::Contained) };
+  agent.when(asked(ARGUMENTS_BYTES_MAX + 1)).then_refused(reason::VALUE_INVALID);
+  agent.when(asked(ARGUMENTS_BYTES_MAX)).then_types(&["CallStarted"]);
 }
 
 #[test]

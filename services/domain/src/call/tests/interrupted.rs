@@ -118,6 +118,16 @@ fn pr_29_a_call_that_ran_at_a_stop_is_settled_by_its_class() {
 }
 
 #[test]
+fn a_repeatable_call_is_not_repeated_as_something_else() {
+  let (mut agent, job, _) = with_started(Class::Repeatable);
+  agent.when(inputs::loss(job, 1));
+  agent.when(inputs::ask(job));
+  ask(&mut agent, job, 2, Class::Contained).then_refused(reason::CALL_OPEN);
+  ask(&mut agent, job, 2, Class::External).then_refused(reason::CALL_OPEN);
+  ask(&mut agent, job, 2, Class::Repeatable).then_types(&["CallStarted"]);
+}
+
+#[test]
 fn no_class_is_repeated_but_the_repeatable() {
   for ending in [inputs::loss as fn(JobId, i32) -> Input, inputs::give_back] {
     let (mut agent, job, _) = with_started(Class::Contained);

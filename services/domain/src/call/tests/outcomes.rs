@@ -6,7 +6,7 @@ use crate::codes::{notice, reason};
 use crate::conversation::{NoticeParam, NoticePosted};
 use crate::event::Event;
 use crate::ids::{CallId, MessageId, derived};
-use crate::limits::RESULT_TEXT_BYTES_MAX;
+use crate::limits::{RESULT_PARTS_MAX, RESULT_TEXT_BYTES_MAX};
 use crate::meta::Origin;
 use crate::testing::{input_id, inputs};
 
@@ -120,4 +120,8 @@ fn a_results_text_is_cleaned_and_bounded_over_all_parts() {
   assert_eq!(returned.parts[1].text.len(), RESULT_TEXT_BYTES_MAX - 6);
   assert_eq!(returned.parts[2].text, "m");
   assert!(returned.parts.iter().all(|part| part.blob.is_some()));
+  let (mut agent, job, call) = with_started(Class::Repeatable);
+  let decided = agent.when(CallOutcomeReported { parts: vec![part(String::new()); 1_000], ..inputs::outcome(job, 1, call, Outcome::Failed) });
+  let Event::Call(crate::call::Event::CallFailed(failed)) = &decided.events[0] else { panic!("not failed: {decided:?}") };
+  assert_eq!(failed.parts.len(), RESULT_PARTS_MAX);
 }

@@ -7,7 +7,7 @@ use crate::conversation::{ReplyPosted, ReplyStatus};
 use crate::event::{Event, Input};
 use crate::execution::{ExecutionFinished, FinishAsked, Input as ExecutionInput, StepRecorded};
 use crate::ids;
-use crate::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
+use crate::limits::{ARGUMENTS_BYTES_MAX, CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
 use crate::log::{InputSettled, Settlement};
 use crate::testing::inputs;
 use crate::timer::TimerCancelled;
@@ -118,6 +118,17 @@ fn a_steps_content_is_cleaned_and_bounded() {
   let Event::Execution(crate::execution::Event::StepRecorded(recorded)) = &decided.events[0] else { panic!("no step: {decided:?}") };
   assert_eq!((recorded.text.len(), recorded.calls.len()), (MESSAGE_TEXT_BYTES_MAX, CALLS_PER_STEP_MAX));
   assert_eq!((recorded.calls[0].tool.as_str(), recorded.model_call.model.as_str()), ("search\u{FFFD}", "m\u{FFFD}"));
+}
+
+#[test]
+fn arguments_beyond_the_limit_are_not_recorded() {
+  let (mut agent, job) = running();
+  let Input::Execution(ExecutionInput::StepReported(mut step)) = inputs::step(job, 1, 1, &["one", "two", "three"]) else { unreachable!() };
+  for call in &mut step.calls {
+    call.arguments = "x".repeat(ARGUMENTS_BYTES_MAX / 2);
+  }
+  agent.when(step);
+  assert_eq!(agent.reply(job).work.steps[&1].tools, ["one", "two"]);
 }
 
 #[test]
