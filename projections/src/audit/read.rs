@@ -59,7 +59,7 @@ const FIRST_NOT_BEFORE: &str = "WITH RECURSIVE search(low, high) AS ( \
 
 /// The first facts after the ordinal `after` that the filter takes.
 pub async fn page(pool: &PgPool, agent: AgentId, filter: &Filter, first: u32, after: Option<i64>) -> Result<Page, Error> {
-  let first = first.min(PAGE_MAX) as usize;
+  let first = first.min(PAGE_MAX);
   let mut above = after.unwrap_or(0);
   if let Some(since) = filter.since {
     above = above.max(first_not_before(pool, agent, since).await? - 1);
@@ -76,7 +76,7 @@ pub async fn page(pool: &PgPool, agent: AgentId, filter: &Filter, first: u32, af
     (false, true) => OF_TYPES,
     (true, true) => OF_THING_AND_TYPES,
   };
-  let mut query = sqlx::query_as::<_, AuditRow>(statement).bind(agent.0).bind(above).bind(below).bind(first as i64 + 1);
+  let mut query = sqlx::query_as::<_, AuditRow>(statement).bind(agent.0).bind(above).bind(below).bind(i64::from(first) + 1);
   if let Some(thing) = filter.thing {
     query = query.bind(thing.0);
   }
@@ -84,8 +84,8 @@ pub async fn page(pool: &PgPool, agent: AgentId, filter: &Filter, first: u32, af
     query = query.bind(types);
   }
   let mut rows = query.fetch_all(pool).await.map_err(reading("read the audit"))?;
-  let has_next = rows.len() > first;
-  rows.truncate(first);
+  let has_next = rows.len() > first as usize;
+  rows.truncate(first as usize);
   Ok(Page { rows: rows.into_iter().map(AuditRow::take).collect::<Result<_, _>>()?, has_next })
 }
 

@@ -177,7 +177,7 @@ impl Rows {
         }
         JobWrite::Patch(patch) => {
           if let Some(row) = self.jobs.get_mut(&key) {
-            row.patch(patch.clone());
+            row.patch(*patch);
           }
         }
         JobWrite::Delete => {

@@ -106,7 +106,7 @@ impl ReadStore for PostgresStore {
   async fn commit(&self, partition: u16, expected: &Mark, next: &Mark, batch: &Batch) -> Result<Outcome, Error> {
     let statement = batch.statement(partition, expected, next, self.hint.load(Ordering::Relaxed));
     let mut connection = self.pool.acquire().await.map_err(reading("reach the read model"))?;
-    let moved = statement.fetch(&mut connection).await.map_err(|source| of_write(source))?;
+    let moved = statement.fetch(&mut connection).await.map_err(of_write)?;
     Ok(if moved == 1 { Outcome::Committed } else { Outcome::Stale })
   }
 

@@ -124,7 +124,7 @@ pub async fn one(pool: &PgPool, agent: AgentId, id: Option<ConversationId>) -> R
 
 /// The newest `last` entries before the place `before`, oldest first.
 pub async fn page(pool: &PgPool, agent: AgentId, conversation: ConversationId, last: u32, before: Option<i64>) -> Result<Page, Error> {
-  let last = last.min(PAGE_MAX) as usize;
+  let last = last.min(PAGE_MAX);
   let mut rows: Vec<EntryRow> = sqlx::query_as(
     "SELECT id, conversation, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, params, attachments, origin, removed \
      FROM entries WHERE agent = $1 AND conversation = $2 AND place < $3 AND shown AND NOT removed ORDER BY place DESC LIMIT $4",
@@ -132,12 +132,12 @@ pub async fn page(pool: &PgPool, agent: AgentId, conversation: ConversationId, l
   .bind(agent.0)
   .bind(conversation.0)
   .bind(before.unwrap_or(i64::MAX))
-  .bind(last as i64 + 1)
+  .bind(i64::from(last) + 1)
   .fetch_all(pool)
   .await
   .map_err(reading("read a page of a conversation"))?;
-  let has_previous = rows.len() > last;
-  rows.truncate(last);
+  let has_previous = rows.len() > last as usize;
+  rows.truncate(last as usize);
   rows.reverse();
   Ok(Page { entries: take_entries(pool, agent, rows).await?, has_previous })
 }

@@ -33,7 +33,7 @@ pub struct JobRow {
 }
 
 /// A job's execution began or is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobPatch {
   pub id: JobId,
   pub state: JobState,

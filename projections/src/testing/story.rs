@@ -184,11 +184,11 @@ impl Story {
 
   /// A message whose turn it is at once.
   pub fn message(&mut self, agent: AgentId, text: &str) -> Turn {
-    self.admit(agent, text, Vec::new(), true)
+    self.admit(agent, text, &[], true)
   }
 
   /// A message, with files, and with or without its turn.
-  pub fn admit(&mut self, agent: AgentId, text: &str, attachments: Vec<FileRef>, has_turn: bool) -> Turn {
+  pub fn admit(&mut self, agent: AgentId, text: &str, attachments: &[FileRef], has_turn: bool) -> Turn {
     let conversation = main_of(agent);
     let input = self.decide(agent, |input| {
       let (message, reply) = (MessageId(derived(input, 0)), MessageId(derived(input, 1)));
@@ -198,7 +198,7 @@ impl Story {
         author: Author::Owner,
         author_name: String::new(),
         text: text.into(),
-        attachments: attachments.clone(),
+        attachments: attachments.to_vec(),
         reply,
       };
       let mut events = vec![conversation::Event::from(admitted).into()];
@@ -376,8 +376,8 @@ pub fn everything() -> Story {
     for round in 0..4 {
       story.turn(id, &format!("question {round}"), &format!("answer {round}"));
     }
-    let with_files = story.admit(id, "", vec![file(1), file(2)], true);
-    let waiting = story.admit(id, "and then?", Vec::new(), false);
+    let with_files = story.admit(id, "", &[file(1), file(2)], true);
+    let waiting = story.admit(id, "and then?", &[], false);
     story.start(with_files, 1);
     story.lose(with_files, 1);
     story.start(with_files, 2);
@@ -399,7 +399,7 @@ pub fn everything() -> Story {
       story.reconcile(failing, calls[0]);
     }
     story.finish(failing, 3, "after all", None);
-    story.stop(story.message_without_turn(id), None, "");
+    story.stop(never_admitted(id), None, "");
     story.settings(id, settings(2, "Ada"));
     let open = story.message(id, "still open");
     story.start(open, 1);
@@ -408,10 +408,8 @@ pub fn everything() -> Story {
   story
 }
 
-impl Story {
-  fn message_without_turn(&self, agent: AgentId) -> Turn {
-    // A stop of something that has no row changes nothing; the audit has it all the same.
-    let message = MessageId(named(agent.0, "never"));
-    Turn { agent, conversation: main_of(agent), message, reply: MessageId(named(agent.0, "never/reply")) }
-  }
+/// A message that was never admitted: a stop of it changes nothing, and the audit has it all the same.
+fn never_admitted(agent: AgentId) -> Turn {
+  let message = MessageId(named(agent.0, "never"));
+  Turn { agent, conversation: main_of(agent), message, reply: MessageId(named(agent.0, "never/reply")) }
 }

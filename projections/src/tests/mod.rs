@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 use crate::commit::{Batch, MemoryStore, PostgresStore};
-use crate::schema::{self, Indexes};
+use crate::schema::{self, Indexes, Schemas};
 use crate::testing::story::{Decision, PARTITION, mark};
 use crate::{Mark, Outcome, ReadStore};
 
@@ -38,7 +38,7 @@ impl Model {
   }
 
   async fn in_schema(db: Arc<TestDb>, schema: ReadSchema) -> Self {
-    schema::create(&db.pool, &schema, Indexes::Now).await.unwrap();
+    Schemas::new(&db.database).create(&schema, Indexes::Now).await.unwrap();
     let pool = db.database.read_pool(Role::Gateway, &schema);
     let store = PostgresStore::new(&db.database, &schema);
     let db = Arc::try_unwrap(db).unwrap();
@@ -76,7 +76,9 @@ pub(crate) async fn project<S: ReadStore>(store: &S, decisions: &[Decision], siz
   for end in (done..decisions.len()).step_by(size).map(|start| (start + size).min(decisions.len())) {
     let start = decisions.iter().position(|decision| decision.first == loaded.mark.next_position).unwrap();
     let mut batch = Batch::new(&loaded.parked);
-    decisions[start..end].iter().for_each(|decision| decision.add_to(&mut batch));
+    for decision in &decisions[start..end] {
+      decision.add_to(&mut batch);
+    }
     let next = mark(&decisions[..end]);
     assert_eq!(store.commit(PARTITION, &loaded.mark, &next, &batch).await.unwrap(), Outcome::Committed);
     loaded.mark = next;

@@ -39,7 +39,9 @@ async fn a_fold_that_panics_parks_its_agent_and_nobody_else() {
     for start in (0..story.decisions.len()).step_by(size) {
       let end = (start + size).min(story.decisions.len());
       let mut batch = Batch::folding_with(fold_or_panic, &loaded.parked);
-      story.decisions[start..end].iter().for_each(|decision| decision.add_to(&mut batch));
+      for decision in &story.decisions[start..end] {
+        decision.add_to(&mut batch);
+      }
       let next = mark(&story.decisions[..end]);
       assert_eq!(model.store.commit(PARTITION, &loaded.mark, &next, &batch).await.unwrap(), Outcome::Committed);
       loaded = model.store.load(PARTITION, LOG).await.unwrap();
@@ -66,10 +68,14 @@ async fn a_probe_says_which_rows_the_database_refuses_and_writes_nothing() {
   let loaded = model.store.load(PARTITION, LOG).await.unwrap();
   let before = model.tables().await;
   let mut good = Batch::new(&BTreeMap::new());
-  story.decisions[..3].iter().for_each(|decision| decision.add_to(&mut good));
+  for decision in &story.decisions[..3] {
+    decision.add_to(&mut good);
+  }
   assert_eq!(model.store.probe(&good).await.unwrap(), None);
   let mut bad = Batch::new(&BTreeMap::new());
-  story.decisions.iter().for_each(|decision| decision.add_to(&mut bad));
+  for decision in story.decisions.iter() {
+    decision.add_to(&mut bad);
+  }
   let said = model.store.probe(&bad).await.unwrap().unwrap();
   assert!(said.contains("no_poison") && said.contains("23514") && !said.contains("'poison'"), "{said}");
   let refused = model.store.commit(PARTITION, &loaded.mark, &mark(&story.decisions), &bad).await.unwrap_err();
@@ -85,7 +91,9 @@ async fn an_unreadable_record_parks_its_agent_in_the_same_commit() {
   let mut batch = Batch::new(&loaded.parked);
   story.decisions[0].add_to(&mut batch);
   batch.park(PARTITION, agent(1), 4, "a record can't be opened");
-  story.decisions[1..].iter().for_each(|decision| decision.add_to(&mut batch));
+  for decision in &story.decisions[1..] {
+    decision.add_to(&mut batch);
+  }
   assert_eq!(model.store.commit(PARTITION, &loaded.mark, &mark(&story.decisions), &batch).await.unwrap(), Outcome::Committed);
   assert_eq!(system::progress(&model.pool, agent(1)).await.unwrap(), 3);
   assert_eq!(system::parked(&model.pool).await.unwrap()[0].from, 4);
@@ -114,7 +122,9 @@ async fn erasing_a_parked_agent_takes_its_parking_away() {
   let (last, before) = story.decisions.split_last().unwrap();
   let loaded = model.store.load(PARTITION, LOG).await.unwrap();
   let mut batch = Batch::folding_with(fold_or_panic, &loaded.parked);
-  before.iter().for_each(|decision| decision.add_to(&mut batch));
+  for decision in before.iter() {
+    decision.add_to(&mut batch);
+  }
   model.store.commit(PARTITION, &loaded.mark, &mark(before), &batch).await.unwrap();
   assert_eq!(system::parked(&model.pool).await.unwrap().len(), 1);
   let loaded = model.store.load(PARTITION, LOG).await.unwrap();

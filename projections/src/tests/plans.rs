@@ -80,7 +80,7 @@ async fn no_read_goes_through_a_whole_table() {
   for number in 0..40 {
     story.turn(agent(1), &format!("question {number}"), "answer");
   }
-  story.admit(agent(1), "look", vec![file(1)], true);
+  story.admit(agent(1), "look", &[file(1)], true);
   let model = Model::of(&story.decisions).await;
   fill(&model).await;
   let scans = || async {

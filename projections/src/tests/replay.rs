@@ -28,8 +28,8 @@ async fn a_restart_at_any_batch_boundary_goes_on_where_it_stood() {
   let model = Model::new().await;
   for end in (5..story.decisions.len()).step_by(9).chain([story.decisions.len()]) {
     // A store of its own each time: nothing is carried over in memory.
-    let store = crate::commit::PostgresStore::new(&model.db.database, &model.schema);
-    project(&store, &story.decisions[..end], 4).await;
+    let fresh = crate::commit::PostgresStore::new(&model.db.database, &model.schema);
+    project(&fresh, &story.decisions[..end], 4).await;
   }
   assert_eq!(model.tables().await, whole);
 }
@@ -41,7 +41,9 @@ async fn a_batch_that_was_written_already_writes_nothing() {
   let before = model.tables().await;
   let half = story.decisions.len() / 2;
   let mut batch = Batch::new(&std::collections::BTreeMap::new());
-  story.decisions[half..].iter().for_each(|decision| decision.add_to(&mut batch));
+  for decision in &story.decisions[half..] {
+    decision.add_to(&mut batch);
+  }
   let (from, to) = (mark(&story.decisions[..half]), mark(&story.decisions));
   assert_eq!(model.store.commit(story::PARTITION, &from, &to, &batch).await.unwrap(), Outcome::Stale);
   assert_eq!(model.tables().await, before);
@@ -55,7 +57,9 @@ async fn of_two_projectors_on_one_partition_only_one_writes_each_batch() {
   let loaded = model.store.load(story::PARTITION, LOG).await.unwrap();
   for (start, end) in [(0, 10), (10, 40), (40, story.decisions.len())] {
     let mut batch = Batch::new(&loaded.parked);
-    story.decisions[start..end].iter().for_each(|decision| decision.add_to(&mut batch));
+    for decision in &story.decisions[start..end] {
+      decision.add_to(&mut batch);
+    }
     let (from, to) = (mark(&story.decisions[..start]), mark(&story.decisions[..end]));
     let (one, two) = tokio::join!(model.store.commit(story::PARTITION, &from, &to, &batch), other.commit(story::PARTITION, &from, &to, &batch));
     let outcomes = [one.unwrap(), two.unwrap()];

@@ -2,4 +2,6 @@
 //!
 //! Every stage's own doc says what it reads, what it appends and which effects it has; `services/README.md` has the table.
 
+pub mod agent;
 pub mod decider;
+pub mod projector;
