@@ -103,6 +103,55 @@ pub async fn started(pool: &PgPool, kind: &str, job: JobId, process: Uuid, execu
   Ok(done.rows_affected() == 1)
 }
 
+/// Writes down the asks of several claims, as [`asked`] does for one; names the jobs whose rows are still this process's own.
+pub async fn asked_many(pool: &PgPool, kind: &str, process: Uuid, asks: &[(JobId, Uuid)]) -> Result<Vec<JobId>, Error> {
+  let (jobs, ids): (Vec<Uuid>, Vec<Uuid>) = asks.iter().map(|(job, ask)| (job.0, *ask)).unzip();
+  let own: Vec<Uuid> = sqlx::query_scalar(
+    "UPDATE ops.leases AS lease SET ask = asked.ask, expires_at = clock_timestamp() + make_interval(secs => $5)
+     FROM unnest($3::uuid[], $4::uuid[]) AS asked (job, ask)
+     WHERE lease.kind = $1 AND lease.process = $2 AND lease.job = asked.job RETURNING lease.job",
+  )
+  .bind(kind)
+  .bind(process)
+  .bind(jobs)
+  .bind(ids)
+  .bind(LEASE_SECONDS)
+  .fetch_all(pool)
+  .await
+  .map_err(writing("write down asks"))?;
+  Ok(own.into_iter().map(JobId).collect())
+}
+
+/// Writes down several executions, as [`started`] does for one.
+pub async fn started_many(pool: &PgPool, kind: &str, process: Uuid, executions: &[(JobId, i32)]) -> Result<(), Error> {
+  let (jobs, numbers): (Vec<Uuid>, Vec<i32>) = executions.iter().map(|(job, execution)| (job.0, *execution)).unzip();
+  sqlx::query(
+    "UPDATE ops.leases AS lease SET execution = begun.execution FROM unnest($3::uuid[], $4::int[]) AS begun (job, execution)
+     WHERE lease.kind = $1 AND lease.process = $2 AND lease.job = begun.job",
+  )
+  .bind(kind)
+  .bind(process)
+  .bind(jobs)
+  .bind(numbers)
+  .execute(pool)
+  .await
+  .map_err(writing("write down executions"))?;
+  Ok(())
+}
+
+/// Ends several leases, as [`release`] does for one.
+pub async fn release_many(pool: &PgPool, kind: &str, process: Uuid, jobs: &[JobId]) -> Result<(), Error> {
+  let jobs: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
+  sqlx::query("DELETE FROM ops.leases WHERE kind = $1 AND process = $2 AND job = ANY($3)")
+    .bind(kind)
+    .bind(process)
+    .bind(jobs)
+    .execute(pool)
+    .await
+    .map_err(writing("release work leases"))?;
+  Ok(())
+}
+
 /// Renews the leases of these jobs and names those that are still this process's own; a job that is not among them has lost its lease.
 pub async fn renew(pool: &PgPool, process: Uuid, jobs: &[JobId]) -> Result<Vec<JobId>, Error> {
   let jobs: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();

@@ -1,0 +1,270 @@
+//! What a turn does: reads what the prompt needs, settles open calls, asks the model, records what it said, until the reply stands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pa_domain::codes::reason;
+use pa_domain::execution::{self, FinishAsked, ModelCall, StepReported, ToolCall};
+use pa_domain::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
+use pa_domain::{Event, MessageId};
+use pa_eventlog::reader::Decision;
+use pa_model::{Answer, Disposition, Finish, Model, Tool, estimate_tokens};
+use pa_projections::conversation::Turn as Said;
+use pa_projections::settings::Settings;
+use pa_tools::Place;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::calls::{self, Settling};
+use super::failure::{Failure, MODEL_REFUSED, MODEL_SAID_NOTHING};
+use super::request::{Stream, request};
+use super::{End, Turn};
+use crate::agent::asks::refusal;
+use crate::agent::ports::PortError;
+use crate::agent::progress::Progress;
+use crate::agent::prompt::{File, Handling, Material, assemble, handling, history_tokens_max, turn_tokens};
+
+/// How long one wait for the read model takes before it is said that it is behind.
+const READ_MODEL_WAIT: Duration = Duration::from_secs(2);
+/// Pause before something is asked for again that can't be reached.
+const AGAIN_AFTER: Duration = Duration::from_millis(300);
+/// A failure of the model so near the attempt's end is the end of the attempt.
+const NEAR_END: Duration = Duration::from_millis(100);
+
+/// What a turn has read and found out so far.
+pub(super) struct Desk<'t> {
+  pub(super) turn: &'t Turn,
+  pub(super) progress: Progress,
+  settings: Option<Settings>,
+  model: Arc<dyn Model>,
+  said: Vec<Said>,
+  files: Vec<File>,
+  tools: Arc<[Tool]>,
+  /// Percent of the window for history; less after the model found the prompt too long.
+  history_percent: u8,
+  /// The last answer had no words.
+  words_wanted: bool,
+}
+
+/// Carries out a turn.
+pub(super) async fn work(turn: &Turn) -> End {
+  match attempt(turn).await {
+    Ok(end) => end,
+    Err(failure) => End::Failed(failure),
+  }
+}
+
+async fn attempt(turn: &Turn) -> Result<End, Failure> {
+  let mut desk = Box::pin(read(turn)).await?;
+  let mut stream = Stream::new(turn);
+  loop {
+    match Box::pin(calls::settle(&mut desk)).await? {
+      Settling::Settled => {}
+      Settling::Waits => return Ok(End::Waits),
+      Settling::Over => return Ok(End::Over),
+    }
+    let Some((answer, call)) = Box::pin(ask_model(&mut desk, &mut stream)).await? else { continue };
+    let end = if answer.is_blank() { blank(&mut desk, &answer, call).await? } else { Box::pin(record(&mut desk, answer, call)).await? };
+    if let Some(end) = end {
+      return Ok(end);
+    }
+  }
+}
+
+/// Reads what the prompt needs, from a read model that has this execution's start.
+async fn read(turn: &Turn) -> Result<Desk<'_>, Failure> {
+  let (worker, is) = (&turn.worker, turn.is);
+  reach(turn, turn.granted.last_ordinal()).await?;
+  let settings = again(|| worker.history.settings(is.agent)).await?;
+  let model = Arc::clone(worker.models.get(settings.as_ref().map_or("", |settings| settings.model.as_str())));
+  let mut progress = Progress::new(is.job);
+  if is.execution > 1 {
+    progress = recorded(turn).await?;
+  }
+  fold(&mut progress, &turn.granted);
+  let said = read_turns(turn, history_tokens_max(model.config().context_tokens, worker.config.history_percent)).await?;
+  let files = read_files(turn, &said, model.config().sees_pictures).await;
+  let offered = worker.tools.at(Place::Conversation);
+  let tools =
+    offered.map(|tool| Tool { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters: Arc::new(tool.parameters()) }).collect();
+  Ok(Desk { turn, progress, settings, model, said, files, tools, history_percent: worker.config.history_percent, words_wanted: false })
+}
+
+async fn reach(turn: &Turn, ordinal: i64) -> Result<(), PortError> {
+  while !again(|| turn.worker.history.reached(turn.is.agent, ordinal, READ_MODEL_WAIT)).await? {
+    tracing::debug!(agent.id = %turn.is.agent, ordinal, "the read model is behind a running turn");
+  }
+  Ok(())
+}
+
+async fn recorded(turn: &Turn) -> Result<Progress, PortError> {
+  let events = again(|| turn.worker.history.record(turn.is.agent, turn.is.job)).await?;
+  let mut progress = Progress::new(turn.is.job);
+  for recorded in events {
+    progress.fold(recorded.core().ordinal, &recorded.event);
+  }
+  Ok(progress)
+}
+
+/// Folds a decision of this turn's own into what is known.
+pub(super) fn fold(progress: &mut Progress, decision: &Decision) {
+  for recorded in decision.events.iter() {
+    progress.fold(recorded.core().ordinal, &recorded.event);
+  }
+}
+
+async fn read_turns(turn: &Turn, tokens_max: usize) -> Result<Vec<Said>, PortError> {
+  let upto = MessageId::from(turn.is.job);
+  loop {
+    let (mut left, mut first) = (tokens_max, true);
+    let mut keep = |said: &Said| {
+      // The message that is answered is always in.
+      let tokens = if std::mem::take(&mut first) { 0 } else { turn_tokens(said) };
+      let fits = tokens <= left;
+      left = left.saturating_sub(tokens);
+      fits
+    };
+    match turn.worker.history.turns(turn.is.agent, upto, &mut keep).await {
+      Err(PortError::Away(_)) => sleep(AGAIN_AFTER).await,
+      other => return other,
+    }
+  }
+}
+
+async fn read_files(turn: &Turn, said: &[Said], sees_pictures: bool) -> Vec<File> {
+  let attachments = said.first().map_or(&[][..], |said| &said.message.attachments);
+  let mut files = Vec::with_capacity(attachments.len());
+  for attachment in attachments {
+    let (handling, bytes_max) = handling(attachment, sees_pictures);
+    let bytes = match handling {
+      Handling::Text | Handling::Picture => {
+        let read = again(|| turn.worker.history.file(turn.is.agent, &attachment.blob, bytes_max)).await;
+        read.unwrap_or_else(|error| {
+          tracing::warn!(agent.id = %turn.is.agent, file.id = attachment.id, error = &error as &dyn std::error::Error, "a file can't be opened");
+          None
+        })
+      }
+      Handling::Unseen | Handling::TooLarge | Handling::NotYet => None,
+    };
+    files.push(File { attachment: attachment.clone(), handling, bytes });
+  }
+  files
+}
+
+/// Asks as long as it can't be reached; the turn's own end breaks it off.
+pub(super) async fn again<T, F: Future<Output = Result<T, PortError>>>(ask: impl Fn() -> F) -> Result<T, PortError> {
+  loop {
+    match ask().await {
+      Err(PortError::Away(error)) => tracing::debug!(error = &*error as &dyn std::error::Error, "a turn waits for what it can't reach"),
+      other => return other,
+    }
+    sleep(AGAIN_AFTER).await;
+  }
+}
+
+/// Asks the model; `None` when it is to be asked anew with less history.
+async fn ask_model(desk: &mut Desk<'_>, stream: &mut Stream) -> Result<Option<(Answer, ModelCall)>, Failure> {
+  let turn = desk.turn;
+  let tools: Arc<[Tool]> = if desk.words_wanted { Arc::from([]) } else { Arc::clone(&desk.tools) };
+  let prompt = assemble(&Material {
+    model: desk.model.config(),
+    history_percent: desk.history_percent,
+    settings: desk.settings.as_ref(),
+    now: turn.worker.clock.now(),
+    turns: &desk.said,
+    files: &desk.files,
+    steps: &desk.progress.steps,
+    tools_tokens: tools.iter().map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string())).sum(),
+    words_wanted: desk.words_wanted,
+  });
+  let effort = desk.settings.as_ref().map_or_else(Default::default, |settings| settings.effort);
+  match request(turn, &*desk.model, prompt, (tools, effort), stream).await {
+    Ok(answered) => Ok(Some(answered)),
+    Err(pa_model::Error::ContextTooLong { .. } | pa_model::Error::RequestTooLarge { .. }) if desk.history_percent > 0 => {
+      desk.history_percent /= 4;
+      Ok(None)
+    }
+    Err(error) => {
+      if matches!(error.disposition(), Disposition::Retry { .. }) && Instant::now() + NEAR_END >= turn.deadline {
+        sleep_until(turn.deadline + NEAR_END).await;
+      }
+      Err(Failure::of_model(&error))
+    }
+  }
+}
+
+/// An answer without words and calls: recorded, and asked for once more without tools (BB-29).
+async fn blank(desk: &mut Desk<'_>, answer: &Answer, model_call: ModelCall) -> Result<Option<End>, Failure> {
+  let ended = report_step(desk, model_call, String::new(), Vec::new()).await?;
+  if ended.is_some() {
+    return Ok(ended);
+  }
+  if answer.finish == Finish::ContentFilter {
+    return Err(Failure::new(MODEL_REFUSED, "the model's filter left nothing of its answer"));
+  }
+  if std::mem::replace(&mut desk.words_wanted, true) {
+    return Err(Failure::new(MODEL_SAID_NOTHING, "the model gave no words, also without tools"));
+  }
+  Ok(None)
+}
+
+/// Records an answer; `None` when there is more to do.
+async fn record(desk: &mut Desk<'_>, answer: Answer, model_call: ModelCall) -> Result<Option<End>, Failure> {
+  // Without tools there is nothing to call; what a model asks for then is left out.
+  if answer.calls.is_empty() || desk.words_wanted {
+    return if answer.text.trim().is_empty() { blank(desk, &answer, model_call).await } else { finish(desk, answer, model_call).await };
+  }
+  let call = |call: pa_model::ToolCall| ToolCall { provider_id: call.id, tool: call.name, arguments: call.arguments };
+  let calls = answer.calls.into_iter().take(CALLS_PER_STEP_MAX).map(call).collect();
+  report_step(desk, model_call, answer.text, calls).await
+}
+
+async fn report_step(desk: &mut Desk<'_>, model_call: ModelCall, text: String, calls: Vec<ToolCall>) -> Result<Option<End>, Failure> {
+  let is = desk.turn.is;
+  let step = StepReported { job: is.job, execution: is.execution, step: desk.progress.next_step(), model_call, text: bounded(text).0, calls };
+  decided(desk, step).await
+}
+
+async fn finish(desk: &mut Desk<'_>, answer: Answer, model_call: ModelCall) -> Result<Option<End>, Failure> {
+  let is = desk.turn.is;
+  let (text, cut) = bounded(answer.text);
+  let incomplete = cut || matches!(answer.finish, Finish::Length | Finish::ContentFilter);
+  let step = desk.progress.next_step();
+  decided(desk, FinishAsked { job: is.job, execution: is.execution, step, seen: desk.progress.seen, model_call, text, incomplete }).await
+}
+
+/// Appends what the model said and takes in what was decided on it.
+async fn decided(desk: &mut Desk<'_>, input: impl Into<pa_domain::Input>) -> Result<Option<End>, Failure> {
+  let turn = desk.turn;
+  let Some(decision) = turn.worker.asks.ask(turn.is.agent, turn.is.chain, input).await? else { return Ok(Some(End::Over)) };
+  fold(&mut desk.progress, &decision);
+  let finished = decision.events.iter().any(|recorded| matches!(&recorded.event, Event::Execution(execution::Event::ExecutionFinished(_))));
+  if finished {
+    return Ok(Some(End::Finished));
+  }
+  match refusal(&decision).as_deref() {
+    None => Ok(None),
+    // Something was recorded that this turn has not seen, or a call is open: it goes on from the record.
+    Some(reason::FINISH_TOO_EARLY | reason::STEP_RECORDED | reason::STEP_OUT_OF_ORDER) => {
+      refresh(desk, decision.last_ordinal()).await?;
+      Ok(None)
+    }
+    Some(reason::TEXT_EMPTY) => Err(Failure::new(MODEL_SAID_NOTHING, "the model's words were none")),
+    // The execution is over, or the agent is set aside: either way nothing of this turn counts any more.
+    Some(_) => Ok(Some(End::Over)),
+  }
+}
+
+/// Reads the record anew, from a read model that has everything up to `ordinal`.
+pub(super) async fn refresh(desk: &mut Desk<'_>, ordinal: i64) -> Result<(), PortError> {
+  reach(desk.turn, ordinal).await?;
+  desk.progress = recorded(desk.turn).await?;
+  fold(&mut desk.progress, &desk.turn.granted);
+  Ok(())
+}
+
+/// Text as it can be stored, and whether something was cut off.
+fn bounded(text: String) -> (String, bool) {
+  let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
+  let kept = text.floor_char_boundary(MESSAGE_TEXT_BYTES_MAX);
+  if kept == text.len() { (text, false) } else { (text[..kept].to_owned(), true) }
+}
