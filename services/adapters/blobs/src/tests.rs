@@ -274,6 +274,21 @@ async fn a_full_disk_is_a_clear_error_and_what_was_there_stays_readable() {
   blobs.put(agent, &keys, random(400_000)).await.unwrap();
 }
 
+/// The format is permanent. These bytes were made by another implementation, from the description of the format.
+#[tokio::test]
+async fn a_blob_of_the_first_version_opens_for_ever() {
+  let folder = tempfile::tempdir().unwrap();
+  let blobs = Blobs::local(folder.path()).unwrap();
+  let agent = agent();
+  let name = "1c6c21dd34fa9594b519d495a6d74d061a018a781463f5a425a8cea927a8448e";
+  let sealed = "50414231070707070707070707070707b0649665ccb23e7a975a820913cf1992d3e41261e359";
+  let path = path_of(folder.path(), agent, name);
+  fs::create_dir_all(path.parent().unwrap()).unwrap();
+  fs::write(&path, hex::decode(sealed).unwrap()).unwrap();
+  assert_eq!(blobs.get_all(agent, &keys(1), name, 100).await.unwrap(), "golden");
+  assert_eq!(blobs.put(agent, &keys(1), Bytes::from_static(b"golden")).await.unwrap().name, name);
+}
+
 #[tokio::test]
 async fn discarding_removes_an_upload_now() {
   let folder = tempfile::tempdir().unwrap();

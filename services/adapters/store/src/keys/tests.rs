@@ -147,4 +147,10 @@ async fn a_secret_is_sealed_bound_to_its_agent_and_gone_when_deleted() {
   assert!(!sealed.windows(7).any(|window| window == b"planted"));
   secrets::delete(&db.pool, id, owner).await.unwrap();
   assert!(secrets::get(&db.pool, &master, id, owner).await.unwrap().is_none());
+  let (erased, other) = (SystemIds.new_id(), SystemIds.new_id());
+  secrets::put(&db.pool, &master, erased, owner, &SecretString::from("x")).await.unwrap();
+  secrets::put(&db.pool, &master, other, agent(), &SecretString::from("x")).await.unwrap();
+  secrets::delete_all(&db.pool, owner).await.unwrap();
+  let left: Vec<uuid::Uuid> = sqlx::query_scalar("SELECT id FROM ops.secrets").fetch_all(&db.pool).await.unwrap();
+  assert_eq!(left, [other]);
 }

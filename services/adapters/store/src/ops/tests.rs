@@ -161,4 +161,8 @@ async fn a_bucket_gives_its_burst_and_no_more_until_it_fills() {
   for expected in [true, true, false] {
     assert_eq!(rate::take(&db.pool, "10.0.0.1", slow).await.unwrap(), expected);
   }
+  sqlx::query("UPDATE ops.rate SET at = at - interval '2 days' WHERE subject = '10.0.0.2'").execute(&db.pool).await.unwrap();
+  rate::prune(&db.pool).await.unwrap();
+  let left: Vec<String> = sqlx::query_scalar("SELECT subject FROM ops.rate").fetch_all(&db.pool).await.unwrap();
+  assert_eq!(left, ["10.0.0.1"]);
 }

@@ -50,6 +50,9 @@ const ACQUIRE_TIMEOUT_LEASES: Duration = Duration::from_secs(3);
 /// Idle connections cost a backend of some megabytes each.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
+/// A server that lives answers within milliseconds, also while it starts.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The first pause between two tries to reach the server, and the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_LONGEST: Duration = Duration::from_secs(2);
@@ -176,7 +179,7 @@ impl Database {
     let options = self.connect_options(Role::Tool, None);
     let mut pause = WAIT_FIRST;
     loop {
-      match PgConnection::connect_with(&options).await {
+      match connect(&options).await {
         Ok(connection) => return connection.close().await.map_err(reading("close the first connection")),
         Err(source) => {
           let error = Error::Read { doing: "connect to the database", source };
@@ -189,6 +192,14 @@ impl Database {
       tokio::time::sleep(pause).await;
       pause = (pause * 2).min(WAIT_LONGEST);
     }
+  }
+}
+
+/// Connects, and gives up on an address where something answers nothing, as after a machine has gone or when another program listens there.
+pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+  match tokio::time::timeout(CONNECT_TIMEOUT, PgConnection::connect_with(options)).await {
+    Ok(connected) => connected,
+    Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
   }
 }
 

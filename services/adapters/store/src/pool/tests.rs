@@ -112,6 +112,17 @@ async fn waiting_says_so_and_ends_when_the_server_answers() {
 }
 
 #[tokio::test]
+async fn an_address_where_nothing_answers_counts_as_away() {
+  let silent = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+  let database = Database::new(&format!("postgres://pa@127.0.0.1:{}/pa", silent.local_addr().unwrap().port())).unwrap();
+  let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+  tokio::select! {
+    waited = database.wait(|error| told.send(error.is_away()).unwrap()) => panic!("{waited:?}"),
+    away = heard.recv() => assert_eq!(away, Some(true)),
+  }
+}
+
+#[tokio::test]
 async fn waiting_does_not_help_against_a_database_that_is_not_there() {
   let db = TestDb::new().await;
   let error = Database::new(&db.url.replace("/t_", "/absent_")).unwrap().wait(|_| panic!("not to be waited for")).await.unwrap_err();

@@ -19,9 +19,10 @@ mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 use thiserror::Error;
 use tokio::sync::Mutex;
@@ -228,10 +229,10 @@ async fn launch(cluster: &Cluster, config: &Config, address: &Address) -> Result
 
 /// Waits until the server takes statements, and checks that it is the one of this cluster.
 async fn wait_ready(cluster: &Cluster, postmaster: &mut Postmaster, address: &Address) -> Result<(), Error> {
-  let url = address.url(cluster, "postgres");
+  let options = PgConnectOptions::from_str(&address.url(cluster, "postgres")).map_err(|source| Error::Database { source })?;
   let begun = tokio::time::Instant::now();
   loop {
-    match PgConnection::connect(&url).await {
+    match crate::pool::connect(&options).await {
       Ok(mut connection) => {
         prepare(cluster, &mut connection).await?;
         return connection.close().await.map_err(|source| Error::Database { source });

@@ -1,8 +1,10 @@
 //! Real servers: made, adopted, killed, stopped.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -10,7 +12,10 @@ use nix::unistd::{Pid, Uid};
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, PgPool};
 
+use super::cluster::Cluster;
+use super::postmaster::Address;
 use super::{Config, Error, Event, PrivatePostgres};
+use crate::data_dir::DataDir;
 use crate::pool::{Database, Role, assert_durable};
 
 const SMALL: Config = Config { connections: 20 };
@@ -65,6 +70,50 @@ async fn it_is_made_durable_closed_to_others_and_survives_its_owner() {
   assert!(!third.adopted());
   assert_eq!(sqlx::query_scalar::<_, i32>("SELECT n FROM public.kept").fetch_one(&pool(&third)).await.unwrap(), 1);
   third.stop().await.unwrap();
+}
+
+/// Not a test of its own: the process that [`a_server_whose_owner_was_killed_is_adopted_by_the_next`] kills. It gets its folder by standard input.
+#[tokio::test]
+#[ignore = "it is started by another test"]
+async fn an_owner_that_is_killed() {
+  let mut home = String::new();
+  std::io::stdin().read_line(&mut home).unwrap();
+  if home.trim().is_empty() {
+    return;
+  }
+  let data = DataDir::open(Path::new(home.trim())).unwrap();
+  let postgres = start(&data.postgres()).await;
+  sqlx::raw_sql("CREATE TABLE public.kept (n int); INSERT INTO public.kept VALUES (1)").execute(&pool(&postgres)).await.unwrap();
+  fs::write(data.path().join("ready"), postgres.pid().await.to_string()).unwrap();
+  std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn a_server_whose_owner_was_killed_is_adopted_by_the_next() {
+  let folder = folder();
+  let home = folder.path().join("data");
+  let mut owner = Command::new(std::env::current_exe().unwrap())
+    .args(["--exact", "private_postgres::tests::an_owner_that_is_killed", "--ignored", "--nocapture"])
+    .stdin(Stdio::piped())
+    .stdout(Stdio::null())
+    .spawn()
+    .unwrap();
+  writeln!(owner.stdin.as_mut().unwrap(), "{}", home.display()).unwrap();
+  let ready = home.join("ready");
+  while !ready.exists() {
+    assert!(owner.try_wait().unwrap().is_none(), "it ended");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+  }
+  let refused = DataDir::open(&home).unwrap_err();
+  assert!(refused.to_string().contains(&format!("process {}", owner.id())), "{refused}");
+  owner.kill().unwrap();
+  owner.wait().unwrap();
+  let data = DataDir::open(&home).unwrap();
+  let adopted = start(&data.postgres()).await;
+  assert!(adopted.adopted());
+  assert_eq!(adopted.pid().await.to_string(), fs::read_to_string(&ready).unwrap());
+  assert_eq!(sqlx::query_scalar::<_, i32>("SELECT n FROM public.kept").fetch_one(&pool(&adopted)).await.unwrap(), 1);
+  adopted.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -155,6 +204,37 @@ async fn a_folder_that_the_servers_user_cannot_pass_is_named_with_the_mend() {
   let error = PrivatePostgres::start(&closed.join("data/postgres"), SMALL).await.unwrap_err();
   assert!(matches!(&error, Error::FolderClosed { path, .. } if path.ends_with("closed")), "{error}");
   assert!(error.to_string().contains("chmod o+x"), "{error}");
+}
+
+#[tokio::test]
+async fn a_taken_address_is_said_so() {
+  let folder = folder();
+  let cluster = Cluster::open(&folder.path().join("postgres")).await.unwrap();
+  let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+  let port = taken.local_addr().unwrap().port();
+  let error = super::launch(&cluster, &SMALL, &Address::Loopback { port }).await.unwrap_err();
+  assert!(matches!(error, Error::AddressTaken { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_so_and_the_next_start_begins_anew() {
+  // Only root may mount a tiny file system.
+  if !Uid::effective().is_root() {
+    return;
+  }
+  let folder = folder();
+  let mount = |size: &str| Command::new("mount").args(["-t", "tmpfs", "-o", size, "tmpfs"]).arg(folder.path()).status().unwrap().success();
+  assert!(mount("size=20m,mode=711"));
+  let home = folder.path().join("postgres");
+  let error = PrivatePostgres::start(&home, SMALL).await.unwrap_err();
+  let more_room = mount("remount,size=400m");
+  let next = PrivatePostgres::start(&home, SMALL).await;
+  if let Ok(next) = &next {
+    next.stop().await.unwrap();
+  }
+  let unmounted = Command::new("umount").arg(folder.path()).status().unwrap().success();
+  assert!(matches!(&error, Error::DiskFull { .. }), "{error}");
+  assert!(more_room && unmounted && next.is_ok(), "{:?}", next.err());
 }
 
 #[tokio::test]
