@@ -22,7 +22,7 @@ use pa_store::ops::log_identity as identity;
 use sqlx::PgPool;
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::port::{APPEND_RECORDS_MAX, AppendError, EventLog, INPUT_BYTES_MAX, Identity, LogError, RECORD_BYTES_MAX};
+use crate::port::{AppendError, EventLog, Identity, LogError, check_append};
 use crate::record::{Partition, Position, Record, Stored, Stream};
 use tailring::TailRing;
 
@@ -127,23 +127,10 @@ fn away(error: pa_store::Error) -> LogError {
   LogError::Away(Box::new(error))
 }
 
-/// Refuses what no engine takes, before it reaches one.
-fn check(stream: Stream, partition: Partition, records: &[Record]) -> Result<(), AppendError> {
-  let refused = |reason: String| Err(AppendError::Refused { stream: stream.name(), partition, reason });
-  if records.is_empty() || records.len() > APPEND_RECORDS_MAX {
-    return refused(format!("{} records in one append; 1 to {APPEND_RECORDS_MAX} are allowed", records.len()));
-  }
-  let limit = if stream == Stream::Inputs { INPUT_BYTES_MAX } else { RECORD_BYTES_MAX };
-  match records.iter().map(Record::size_bytes).max() {
-    Some(size) if size > limit => refused(format!("a record of {size} bytes; at most {limit} are allowed")),
-    _ => Ok(()),
-  }
-}
-
 #[async_trait]
 impl EventLog for PostgresLog {
   async fn append(&self, stream: Stream, partition: Partition, records: Vec<Record>) -> Result<Vec<Position>, AppendError> {
-    check(stream, partition, &records)?;
+    check_append(stream, partition, &records)?;
     let gone = |unknown: bool| {
       if unknown {
         AppendError::Unknown { stream: stream.name(), partition, source: None }

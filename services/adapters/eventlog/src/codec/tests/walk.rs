@@ -1,6 +1,6 @@
 //! Every schema in the tree against every record of the domain.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use apache_avro::schema_compatibility::{Compatibility, SchemaCompatibility};
 
@@ -46,6 +46,73 @@ fn schemas_agree_with_types() {
       assert_eq!(through_avro, body, "{}: the two codecs read other bodies", file.type_name);
     }
   }
+}
+
+/// Where an enum stands in an example, and its symbols.
+struct Site {
+  pointer: String,
+  symbols: Vec<String>,
+}
+
+/// Compares the order of fields with the order in which the struct has them, and finds every enum on the way.
+fn compare(schema: &Json, json: &Json, pointer: &str, named: &mut HashMap<String, Json>, sites: &mut Vec<Site>) {
+  match schema {
+    Json::String(name) => {
+      if let Some(known) = named.get(name.rsplit('.').next().unwrap()).cloned() {
+        compare(&known, json, pointer, named, sites);
+      }
+    }
+    Json::Array(union) if !json.is_null() => compare(&union[1], json, pointer, named, sites),
+    Json::Object(object) => match object["type"].as_str().unwrap() {
+      "record" => {
+        named.insert(object["name"].as_str().unwrap().to_owned(), schema.clone());
+        let fields = object["fields"].as_array().unwrap();
+        let of_schema: Vec<&str> = fields.iter().map(|field| field["name"].as_str().unwrap()).collect();
+        let of_struct: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(of_schema, of_struct, "{pointer}: the struct has its fields in another order");
+        for field in fields {
+          let name = field["name"].as_str().unwrap();
+          compare(&field["type"], &json[name], &format!("{pointer}/{name}"), named, sites);
+        }
+      }
+      "enum" => {
+        named.insert(object["name"].as_str().unwrap().to_owned(), schema.clone());
+        sites.push(Site { pointer: pointer.to_owned(), symbols: serde_json::from_value(object["symbols"].clone()).unwrap() });
+      }
+      "array" => {
+        for (at, item) in json.as_array().unwrap().iter().enumerate() {
+          compare(&object["items"], item, &format!("{pointer}/{at}"), named, sites);
+        }
+      }
+      other => panic!("{pointer}: {other} is not used in records"),
+    },
+    _ => {}
+  }
+}
+
+/// The hot path follows the Rust type and no schema, so both must have the same fields and symbols in the same order.
+#[test]
+fn fields_and_symbols_stand_in_the_order_of_the_type() {
+  let codec = Codec::of_product();
+  let mut enums = HashSet::new();
+  for file in pa_schemas::bodies().filter(|file| types().contains(&(file.type_name, file.version))) {
+    let text: Json = serde_json::from_str(file.text).unwrap();
+    let schema = apache_avro::Schema::parse_str(file.text).unwrap();
+    for example in examples(file.text) {
+      let mut sites = Vec::new();
+      compare(&text, &from_json(file.type_name, &example).json(), "", &mut HashMap::new(), &mut sites);
+      for Site { pointer, symbols } in sites {
+        for symbol in symbols {
+          let mut json = example.clone();
+          *json.pointer_mut(&pointer).unwrap() = Json::from(symbol.as_str());
+          let encoded = from_json(file.type_name, &json).encode(codec).unwrap();
+          assert_eq!(plain_avro(&schema, &json), encoded.bytes[encoded.body_at..], "{}{pointer}: {symbol}", file.type_name);
+          enums.insert(format!("{}{pointer}", file.type_name));
+        }
+      }
+    }
+  }
+  assert!(enums.len() > 20, "the enums of the records are found: {enums:?}");
 }
 
 #[test]
