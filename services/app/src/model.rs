@@ -17,7 +17,7 @@ pub(crate) struct Models {
   pub(crate) model: Arc<dyn Model>,
   pub(crate) offered: OfferedModel,
   /// Ends when dropped.
-  pub(crate) rehearsal: Option<rehearsal::Server>,
+  pub(crate) _rehearsal: Option<rehearsal::Server>,
 }
 
 /// Makes the model port; nothing is sent yet.
@@ -26,7 +26,7 @@ pub(crate) async fn start(config: &Config) -> Result<Models> {
     return rehearse(config).await;
   }
   let port = ChatCompletions::new(port_config(&config.model)?).context("set up the model")?;
-  Ok(Models { offered: offered(port.config(), false), model: Arc::new(port), rehearsal: None })
+  Ok(Models { offered: offered(port.config(), false), model: Arc::new(port), _rehearsal: None })
 }
 
 async fn rehearse(config: &Config) -> Result<Models> {
@@ -35,7 +35,7 @@ async fn rehearse(config: &Config) -> Result<Models> {
   let server = rehearsal::serve(listener, options).context("start the rehearsal model")?;
   let port = ChatCompletions::new(server.config()).context("set up the rehearsal model")?;
   tracing::warn!("no model is configured (PA_MODEL_BASE_URL): the rehearsal model answers, and says so");
-  Ok(Models { offered: offered(port.config(), true), model: Arc::new(port), rehearsal: Some(server) })
+  Ok(Models { offered: offered(port.config(), true), model: Arc::new(port), _rehearsal: Some(server) })
 }
 
 fn offered(config: &pa_model::Config, rehearsal: bool) -> OfferedModel {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pa_eventlog::{Partition, tail};
 use pa_gateway::Readiness;
-use pa_pipeline::decider;
+use pa_pipeline::{decider, projector};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,7 @@ pub(crate) async fn follow(
   readiness: Readiness,
   deciders: Vec<(Partition, watch::Receiver<decider::Status>)>,
   tails: Vec<watch::Receiver<tail::Status>>,
+  projector: Option<projector::Status>,
   stop: CancellationToken,
 ) {
   let mut pause = LOOK_EVERY;
@@ -38,6 +39,8 @@ pub(crate) async fn follow(
       };
       ready &= tell(&readiness, &format!("log {partition}"), reason);
     }
+    let behind = projector.as_ref().map(projector::Status::reasons_to_wait).unwrap_or_default();
+    ready &= tell(&readiness, "read model", (!behind.is_empty()).then(|| behind.join("; ")));
     pause = if ready { Duration::from_millis(500) } else { pause.min(LOOK_EVERY) };
     tokio::select! {
       () = tokio::time::sleep(pause) => {}

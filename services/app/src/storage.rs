@@ -44,14 +44,6 @@ impl Paths {
     self.dir.join(name)
   }
 
-  pub(crate) fn blobs(&self) -> PathBuf {
-    self.dir.join("blobs")
-  }
-
-  pub(crate) fn staging(&self) -> PathBuf {
-    self.dir.join("staging")
-  }
-
   pub(crate) fn workspaces(&self) -> PathBuf {
     self.dir.join("workspaces")
   }

@@ -22,7 +22,7 @@ use pa_store::clock::{Clock, Ids, SystemClock, SystemIds};
 use pa_store::keys::KeyRing;
 use pa_store::lease::Holder;
 use pa_store::{ReadSchema, Role};
-use pa_workspace::Workspaces;
+use pa_workspace::{TaskUser, Workspaces};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -67,8 +67,8 @@ pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &Cancellatio
     holder: Holder { node: storage.node(), process: ids.new_id() },
     pieces: Pieces::new(),
     live: if projects { Live::local() } else { Live::remote() },
-    blobs: Arc::new(Blobs::local(&storage.paths.blobs(), &storage.paths.staging()).context("open the blobs")?),
-    workspaces: Arc::new(Workspaces::new(storage.paths.workspaces())),
+    blobs: Arc::new(Blobs::local(&storage.paths.dir).context("open the blobs")?),
+    workspaces: Arc::new(Workspaces::new(storage.paths.workspaces(), nix::unistd::Uid::effective().is_root().then_some(TaskUser::COMPUTER))),
     reads: storage.database.read_pool(Role::Gateway, &schema),
     control: storage.database.pool(Role::Gateway),
     leases: storage.database.pool(Role::Leases),
@@ -110,7 +110,7 @@ impl Shared {
       log: Arc::clone(&self.log),
       opener: Arc::clone(&self.opener),
       keys: Arc::clone(&self.keys) as Arc<dyn Keys>,
-      key_maker: Arc::new(Keyring(Arc::clone(&self.keys))),
+      key_maker: Arc::new(Beginning { keys: Arc::clone(&self.keys), workspaces: Arc::clone(&self.workspaces) }),
       eraser: Arc::new(Everything { keys: Arc::clone(&self.keys), blobs: Arc::clone(&self.blobs), workspaces: Arc::clone(&self.workspaces) }),
       composer: Composer::new(self.identity.sealed, "pa/decider"),
       appender: self.appender("pa/decider"),
@@ -121,11 +121,19 @@ impl Shared {
   }
 }
 
-struct Keyring(Arc<KeyRing>);
+/// What an agent has before it exists in the log.
+struct Beginning {
+  keys: Arc<KeyRing>,
+  workspaces: Arc<Workspaces>,
+}
 
-impl KeyMaker for Keyring {
+impl KeyMaker for Beginning {
   fn make(&self, agent: AgentId) -> BoxFuture<'_, Result<()>> {
-    async move { self.0.get_or_create(agent).await.map(|_| ()).context("make an agent's keys") }.boxed()
+    async move {
+      self.keys.get_or_create(agent).await.context("make an agent's keys")?;
+      self.workspaces.create(agent).await.map(|_| ()).context("make an agent's workspace")
+    }
+    .boxed()
   }
 }
 

@@ -1,8 +1,10 @@
 //! `pa log tail` and `pa log export`: records as JSON lines.
 
-use anyhow::Result;
+use std::os::fd::AsFd;
+
+use anyhow::{Context, Result};
 use pa_domain::AgentId;
-use pa_eventlog::export;
+use pa_eventlog::{Stream, export};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::LogFilter;
@@ -10,18 +12,27 @@ use crate::config::Config;
 use crate::storage::Storage;
 use crate::wire;
 
+/// Facts and what led to them; pieces of replies are no records to keep.
+const STREAMS: [Stream; 2] = [Stream::Inputs, Stream::Events];
+
 /// Prints what there is, or, to follow, what comes.
 pub(crate) async fn run(config: &Config, filter: &LogFilter, follow: bool) -> Result<()> {
   let storage = Storage::tool(config).await?;
   let stop = CancellationToken::new();
   let shared = wire::shared(&storage, false, &stop).await?;
-  let options = export::Options { agent: filter.agent.map(AgentId), open: filter.open };
-  let mut out = tokio::io::stdout();
+  let options = export::Filter { agent: filter.agent.map(AgentId), open: filter.open };
+  let mut out = stdout()?;
   if follow {
-    export::tail(&shared.log, &shared.opener, &options, &mut out).await?;
+    export::tail(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
   } else {
-    export::export(&shared.log, &shared.opener, &options, &mut out).await?;
+    export::export(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
   }
   stop.cancel();
   storage.close().await
+}
+
+/// Standard output for the runtime: the same open file under another descriptor.
+fn stdout() -> Result<tokio::fs::File> {
+  let descriptor = std::io::stdout().as_fd().try_clone_to_owned().context("open standard output")?;
+  Ok(tokio::fs::File::from_std(std::fs::File::from(descriptor)))
 }

@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pa_pipeline::projector::verify;
+use pa_projections::schema::Schemas;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::storage::Storage;
-use crate::{COULD_NOT_RUN, say, wire};
+use crate::{COULD_NOT_RUN, roles, say, wire};
 
 /// 0: equal. 1: one line for each difference. 2: it could not run.
 pub(crate) async fn run(config: &Config) -> ExitCode {
@@ -25,7 +27,7 @@ async fn differences(config: &Config) -> Result<usize> {
   let storage = Storage::tool(config).await?;
   let stop = CancellationToken::new();
   let shared = wire::shared(&storage, false, &stop).await?;
-  let differences = pa_pipeline::projector::verify(&storage.database, &shared.log, &shared.opener).await?;
+  let differences = verify::verify(&roles::projector_parts(&storage, &shared), &Schemas::new(&storage.database)).await?;
   for difference in &differences {
     super::print(&difference.to_string())?;
   }

@@ -16,11 +16,8 @@ use uuid::Uuid;
 
 use super::End;
 use super::agents::{Unfoldable, panic_text};
-use super::repeats::Verdict;
+use super::repeats::{REQUEST_KEY_CONFLICT, Verdict};
 use super::term::Term;
-
-/// The reason code of a client's key that was used with other business fields.
-const REQUEST_KEY_CONFLICT: &str = "REQUEST_KEY_CONFLICT";
 
 /// A decision that was appended and not yet read back.
 #[derive(Debug)]
@@ -107,7 +104,9 @@ impl Term {
           let metas = composed.metas.iter().map(|meta| &meta.core).zip(&events);
           match self.agents.fold(agent, metas, composed.chain) {
             Ok(()) => {
-              self.repeats.decided(&asked.meta, asked.position, asked.meta.id, at.0);
+              if let Some((meta, first)) = composed.metas.first().zip(events.first()) {
+                self.repeats.decided(&meta.core, first, asked.position, at.0);
+              }
               return Ok(composed);
             }
             Err(Unfoldable::Panicked(text)) => ("PANIC", text),

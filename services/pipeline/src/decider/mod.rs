@@ -18,6 +18,8 @@ mod readback;
 mod repeats;
 pub mod store;
 mod term;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

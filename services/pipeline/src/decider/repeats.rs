@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pa_domain::{AgentId, Meta};
+use pa_domain::log::{self, Settlement};
+use pa_domain::{AgentId, Event, Meta};
 use pa_eventlog::Position;
 use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::reader::Decision;
@@ -42,6 +43,24 @@ pub(super) enum Verdict {
   Conflict,
 }
 
+/// The reason code of a client's key that was used with other business fields.
+pub(super) const REQUEST_KEY_CONFLICT: &str = "REQUEST_KEY_CONFLICT";
+
+fn records_key(first: &Event) -> bool {
+  match first {
+    Event::Log(log::Event::InputHeld(_) | log::Event::InputQuarantined(_)) => false,
+    Event::Log(log::Event::InputSettled(settled)) => settled.outcome != Settlement::Repeated && settled.reason != REQUEST_KEY_CONFLICT,
+    Event::Log(log::Event::EpochAnnounced(_) | log::Event::QuarantineReleased(_))
+    | Event::Account(_)
+    | Event::Agent(_)
+    | Event::Call(_)
+    | Event::Conversation(_)
+    | Event::Execution(_)
+    | Event::Settings(_)
+    | Event::Timer(_) => true,
+  }
+}
+
 /// A key's two halves.
 pub(super) fn split(key: &[u8]) -> Option<([u8; 32], Option<[u8; 32]>)> {
   let (name, content) = key.split_first_chunk::<32>()?;
@@ -52,14 +71,15 @@ impl Repeats {
   /// Records what a decision that was read says; own decisions are recorded when they are made.
   pub(super) fn record(&mut self, decision: &Decision) {
     if let Some(first) = decision.events.first() {
-      self.decided(first.core(), decision.input, decision.cause, decision.at.0);
+      self.decided(first.core(), &first.event, decision.input, decision.at.0);
     }
   }
 
-  /// Records the key of a decided input; `meta` is the input's or any of the decision's, they carry the same key.
-  pub(super) fn decided(&mut self, meta: &Meta, input: Position, cause: Uuid, at_ms: i64) {
-    if let Some((name, content)) = split(&meta.key) {
-      let known = Known { cause, content, at_ms, position: input };
+  /// Records the key of a decided input, unless its decision (which begins with `first`) settles nothing about the key: a hold decides later, and a repeat or a
+  /// conflict leaves the key with the input that came first. `meta` is an event's of the decision.
+  pub(super) fn decided(&mut self, meta: &Meta, first: &Event, input: Position, at_ms: i64) {
+    if let Some((name, content)) = split(&meta.key).filter(|_| records_key(first)) {
+      let known = Known { cause: meta.cause, content, at_ms, position: input };
       self.recent.entry((meta.agent, meta.producer.clone(), name)).and_modify(|old| if at_ms - old.at_ms > REPEAT_WINDOW_MILLIS { *old = known.clone() }).or_insert(known);
     }
   }
