@@ -13,6 +13,7 @@ pub mod clock;
 pub mod data_dir;
 pub mod durable_file;
 pub mod error;
+pub mod fail;
 pub mod keys;
 pub mod lease;
 pub mod ops;

@@ -91,7 +91,7 @@ pub(crate) async fn submit(edge: &Edge, viewer: &Viewer, asked: Asked<'_>, deadl
   };
   let prepared = edge.appender.prepare(submission).await?;
   let expected = edge.tail.expect(viewer.account, prepared.id);
-  let appender = Arc::clone(&edge.appender);
+  let appender = edge.appender.clone();
   let appending = edge.tasks.spawn(async move {
     let fate = append(&appender, prepared, deadline).await;
     drop(permit);
@@ -112,7 +112,11 @@ async fn append(appender: &Appender, prepared: Prepared, deadline: Instant) -> R
   let records = [prepared];
   let mut perhaps = false;
   loop {
-    let Err(error) = appender.append(&records).await else { return Ok(()) };
+    pa_store::fail_point!("gateway.before_append");
+    let Err(error) = appender.append(&records).await else {
+      pa_store::fail_point!("gateway.after_append");
+      return Ok(());
+    };
     perhaps |= error.disposition() == Disposition::Unknown;
     if error.disposition() != Disposition::Fail && Instant::now() + AGAIN_AFTER < deadline {
       sleep(AGAIN_AFTER).await;

@@ -24,7 +24,10 @@ impl Term {
       causes,
       keys_expire_before_ms: self.parts.clock.now().0 - REPEAT_WINDOW_MILLIS,
     };
-    match store.write(write).await? {
+    pa_store::fail_point!("decider.before_checkpoint");
+    let written = store.write(write).await?;
+    pa_store::fail_point!("decider.after_checkpoint");
+    match written {
       Outcome::Written => {}
       Outcome::Moved | Outcome::LeaseLost if !guards::on(Guard::CheckpointGuard) => {}
       Outcome::LeaseLost => return Err(End::StepDown("the lease was lost before a checkpoint")),

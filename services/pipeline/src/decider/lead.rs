@@ -190,7 +190,12 @@ impl Lead {
     }
     metrics::histogram!("pa_decider_batch_records").record(u32::try_from(records.len()).map_or(f64::MAX, f64::from));
     let (log, partition) = (std::sync::Arc::clone(&self.term.parts.log), self.term.partition);
-    self.appending = Some(Box::pin(async move { log.append(Stream::Events, partition, records).await }));
+    self.appending = Some(Box::pin(async move {
+      pa_store::fail_point!("decider.before_append");
+      let appended = log.append(Stream::Events, partition, records).await;
+      pa_store::fail_point!("decider.after_append");
+      appended
+    }));
     Ok(true)
   }
 

@@ -216,7 +216,7 @@ impl Term {
     let announced = EpochAnnounced { inputs_from, base_epoch: base.epoch, base_seq: base.seq, holder: RecordId(self.parts.store.process()) };
     let record = self.parts.composer.announcement(id, epoch, self.parts.clock.now(), announced).map_err(|error| End::Fatal(error.into()))?;
     match self.parts.log.append(Stream::Events, self.partition, vec![record]).await {
-      Ok(_) => {}
+      Ok(_) => pa_store::fail_point!("decider.after_announcement"),
       Err(AppendError::Unknown { .. }) => return Err(End::new_term("the fate of the announcement is unknown")),
       Err(refused @ AppendError::Refused { .. }) => return Err(End::Away(refused.into())),
     }

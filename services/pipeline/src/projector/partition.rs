@@ -114,6 +114,7 @@ impl<S: ReadStore> PartitionProjector<S> {
   async fn commit(&mut self, items: &[Item], next: Mark) -> Result<Step, Error> {
     let begun = Instant::now();
     let mut batch = self.fold(items, &BTreeMap::new());
+    pa_store::fail_point!("projector.before_commit");
     let outcome = match self.store.commit(self.partition, &self.mark, &next, &batch).await {
       Err(ModelError::Refused(_)) => {
         let refused = self.refused(items).await?;
@@ -122,6 +123,7 @@ impl<S: ReadStore> PartitionProjector<S> {
       }
       outcome => outcome?,
     };
+    pa_store::fail_point!("projector.after_commit");
     if outcome == Outcome::Stale {
       self.load().await?;
       return Ok(Step::Stale);

@@ -120,6 +120,7 @@ async fn begin(worker: &Arc<Worker>, ask: Prepared, registered: &Registered) -> 
     tracing::debug!(agent.id = %agent, job.id = %job, reason = refusal(&granted).unwrap_or_default(), "an execution was refused");
     return None;
   };
+  pa_store::fail_point!("agent.after_grant");
   signals.start(started.execution, granted.last_ordinal());
   worker.leases.started(job, started.execution);
   let is = Execution { agent, job, execution: started.execution, conversation: started.conversation, reply: started.reply, chain };

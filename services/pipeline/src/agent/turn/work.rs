@@ -177,7 +177,10 @@ async fn ask_model(desk: &mut Desk<'_>, stream: &mut Stream) -> Result<Option<(A
     words_wanted: desk.words_wanted,
   });
   let effort = desk.settings.as_ref().map_or_else(Default::default, |settings| settings.effort);
-  match request(turn, &*desk.model, prompt, (tools, effort), stream).await {
+  pa_store::fail_point!("agent.before_model");
+  let answered = request(turn, &*desk.model, prompt, (tools, effort), stream).await;
+  pa_store::fail_point!("agent.after_model");
+  match answered {
     Ok(answered) => Ok(Some(answered)),
     Err(pa_model::Error::ContextTooLong { .. } | pa_model::Error::RequestTooLarge { .. }) if desk.history_percent > 0 => {
       desk.history_percent /= 4;
@@ -229,6 +232,7 @@ async fn finish(desk: &mut Desk<'_>, answer: Answer, model_call: ModelCall) -> R
   let (text, cut) = bounded(answer.text);
   let incomplete = cut || matches!(answer.finish, Finish::Length | Finish::ContentFilter);
   let step = desk.progress.next_step();
+  pa_store::fail_point!("agent.before_finish");
   decided(desk, FinishAsked { job: is.job, execution: is.execution, step, seen: desk.progress.seen, model_call, text, incomplete }).await
 }
 
