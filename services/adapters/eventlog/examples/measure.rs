@@ -57,5 +57,5 @@ async fn round(sealed: bool) -> [f64; 3] {
   for stored in &stored {
     black_box(digest(&stored.record));
   }
-  [composed, read, started.elapsed()].map(|time: Duration| time.as_secs_f64() * 1e6 / RECORDS as f64)
+  [composed, read, started.elapsed()].map(|time: Duration| time.as_secs_f64() * 1e6 / f64::from(u32::try_from(RECORDS).expect("few")))
 }

@@ -1,8 +1,8 @@
 //! Record bodies: structs of the domain to and from Avro, each body with the schema that wrote it.
 //!
 //! A stored value begins with the single-object header, `C3 01` and the fingerprint of the writer's schema, so every body is read with the schema that wrote it and
-//! no registry is needed. Written with the current version, the usual case, it is read straight into the struct ([`binary`]); an older one is resolved to the current version by
-//! `apache-avro` ([`older`]). The fingerprint leaves out defaults, so the version counts as `ce_type` says it. An unknown type or fingerprint was
+//! no registry is needed. Written with the current version, the usual case, it is read straight into the struct (`binary`); an older one is resolved to the current version by
+//! `apache-avro` (`older`). The fingerprint leaves out defaults, so the version counts as `ce_type` says it. An unknown type or fingerprint was
 //! written by a newer binary and stops a partition; a known body that can't be decoded concerns its agent alone.
 
 mod binary;

@@ -156,15 +156,14 @@ impl Reader {
 
   /// Reads one batch; false when there is none.
   async fn read(&mut self) -> Result<bool, Error> {
-    match self.read_checked().await {
-      Ok(()) if self.ready.is_empty() => Ok(false),
+    let read = self.read_checked().await;
+    // After a failure of the log it may be another one.
+    self.checked &= !matches!(read, Err(Error::Log(_)));
+    match read {
       // What came before a failure is returned first; the failure comes again at the next read.
-      Err(_) if !self.ready.is_empty() => Ok(true),
-      Ok(()) => Ok(true),
-      Err(error) => {
-        self.checked &= !matches!(error, Error::Log(_));
-        Err(error)
-      }
+      Ok(()) | Err(_) if !self.ready.is_empty() => Ok(true),
+      Ok(()) => Ok(false),
+      Err(error) => Err(error),
     }
   }
 
