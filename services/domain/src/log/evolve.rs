@@ -4,12 +4,16 @@ use super::{Event, HeldAt, HeldInput};
 use crate::meta::Meta;
 use crate::state::Root;
 
-/// Takes an input off the list when its decision, marked `held`, begins.
+/// Takes an input off the list when its decision, marked `held`, begins. Only the first of its position: where an input log was cut, a position comes again.
 pub(crate) fn drain(root: &mut Root, meta: &Meta) {
-  if meta.held && meta.part == 1 {
-    root.quarantine.held.retain(|held| held.input != meta.input);
-    root.quarantine.draining &= !root.quarantine.held.is_empty();
+  if !meta.held || meta.part != 1 {
+    return;
   }
+  let quarantine = &mut root.quarantine;
+  if let Some(index) = quarantine.held.iter().position(|held| held.input == meta.input) {
+    quarantine.held.remove(index);
+  }
+  quarantine.draining &= !quarantine.held.is_empty();
 }
 
 pub(crate) fn evolve(root: &mut Root, meta: &Meta, event: &Event) {

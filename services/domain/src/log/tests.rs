@@ -80,6 +80,25 @@ fn pr_17_held_inputs_are_decided_in_order_after_a_release() {
   assert_eq!(open, texts);
 }
 
+/// Proves the rules' side of PR-13d: where the input log was cut, another input stands at a held one's position; only a decision marked `held` takes one off, and one at a time.
+#[test]
+fn pr_13d_a_position_that_comes_again_is_another_input() {
+  let mut agent = TestAgent::alive();
+  agent.set_aside(1, true);
+  let meta = agent.input_meta(Origin::Owner);
+  let release = agent.decide(&meta, &inputs::release(false));
+  agent.apply_at((1, false), &meta, &release);
+  assert_eq!(agent.held_positions(), [1]);
+  agent.set_aside(1, false);
+  let ordinals: Vec<i64> = agent.root.quarantine.held.iter().map(|held| held.ordinal).collect();
+  for ordinal in ordinals {
+    assert_eq!(next_to_drain(&agent.root).map(|held| held.ordinal), Some(ordinal));
+    agent.drain(&inputs::message("hello"));
+  }
+  assert!(!is_holding(&agent.root) && !agent.root.quarantine.draining);
+  assert_eq!(agent.root.open_messages(), 2);
+}
+
 #[test]
 fn only_the_first_part_of_a_decision_takes_its_input_off_the_list() {
   let mut agent = quarantine_of(&[10, 11]);
