@@ -43,6 +43,8 @@ pub async fn follow(database: &Database, schema: &ReadSchema, pool: &PgPool, liv
       tokio::time::sleep(Duration::from_millis(200)).await;
     }
   }
+  // The listener holds the pool's connection, and closing waits for it.
+  drop(listener);
   own.close().await;
 }
 

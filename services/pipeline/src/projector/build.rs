@@ -15,7 +15,7 @@ use pa_store::ReadSchema;
 use tokio::task::JoinSet;
 
 use super::upto::Upto;
-use super::{Error, PartitionProjector, Parts, Step};
+use super::{Error, PartitionProjector, Parts, Step, Trouble};
 
 /// Partitions that are folded at the same time: one for each core of a small machine.
 const AT_ONCE: usize = 2;
@@ -28,13 +28,22 @@ pub struct Built {
   pub facts: u64,
 }
 
+/// What a record that this binary does not know does to a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unknown {
+  /// The schema in use is better than one that lacks what it has.
+  Fail,
+  /// Nothing is in use: its partition stands still there, as it would while it is kept up to date, and the others are shown.
+  LeaveStanding,
+}
+
 /// Builds the schema if it is still missing once nobody else builds it.
 ///
 /// # Errors
 /// As [`rebuild`].
 pub async fn build_missing(parts: &Parts, schemas: &Schemas, schema: &ReadSchema) -> Result<Built, Error> {
   let lock = lock(schemas, schema).await?;
-  let built = if schemas.exists(schema).await? { Ok(Built::default()) } else { fill_and_take(parts, schemas, schema).await };
+  let built = if schemas.exists(schema).await? { Ok(Built::default()) } else { fill_and_take(parts, schemas, schema, Unknown::LeaveStanding).await };
   lock.release().await;
   built
 }
@@ -46,7 +55,7 @@ pub async fn build_missing(parts: &Parts, schemas: &Schemas, schema: &ReadSchema
 pub async fn rebuild(parts: &Parts, schemas: &Schemas) -> Result<Built, Error> {
   let schema = schema::current();
   let lock = lock(schemas, &schema).await?;
-  let built = fill_and_take(parts, schemas, &schema).await;
+  let built = fill_and_take(parts, schemas, &schema, Unknown::Fail).await;
   lock.release().await;
   built
 }
@@ -72,23 +81,23 @@ pub(super) async fn begin_again(schemas: &Schemas, schema: &ReadSchema, because:
   Ok(())
 }
 
-async fn fill_and_take(parts: &Parts, schemas: &Schemas, schema: &ReadSchema) -> Result<Built, Error> {
+async fn fill_and_take(parts: &Parts, schemas: &Schemas, schema: &ReadSchema, unknown: Unknown) -> Result<Built, Error> {
   let scratch = scratch(schema, "build");
   schemas.drop(&scratch).await?;
   schemas.create(&scratch, Indexes::Later).await?;
   let store = Arc::new(PostgresStore::new(&parts.database, &scratch));
   let partitions = parts.log.identity().await?.partitions;
-  let mut built = fill(parts, &store, partitions).await?;
+  let mut built = fill(parts, &store, partitions, unknown).await?;
   schemas.finish(&scratch).await?;
   // What came in while the indexes were made; what comes in from here on is little, and the projector's own work.
-  built.facts += fill(parts, &store, partitions).await?.facts;
+  built.facts += fill(parts, &store, partitions, unknown).await?.facts;
   store.close().await;
   schemas.replace(&scratch, schema).await?;
   Ok(built)
 }
 
 /// Folds every partition to the end of the log.
-async fn fill(parts: &Parts, store: &Arc<PostgresStore>, partitions: Partition) -> Result<Built, Error> {
+async fn fill(parts: &Parts, store: &Arc<PostgresStore>, partitions: Partition, unknown: Unknown) -> Result<Built, Error> {
   let mut built = Built::default();
   let mut tasks = JoinSet::new();
   for partition in 0..partitions {
@@ -96,7 +105,16 @@ async fn fill(parts: &Parts, store: &Arc<PostgresStore>, partitions: Partition) 
       built.facts += joined(tasks.join_next().await)?;
     }
     let (log, opener, store) = (Arc::clone(&parts.log), Arc::clone(&parts.opener), Arc::clone(store));
-    tasks.spawn(async move { to_the_end(PartitionProjector::open(log, opener, store, partition).await?.for_building(None)).await });
+    tasks.spawn(async move {
+      let projector = PartitionProjector::open(log, opener, store, partition).await?.for_building(None);
+      match to_the_end(projector).await {
+        Err(error) if unknown == Unknown::LeaveStanding && error.trouble() == Trouble::Final => {
+          tracing::error!(partition, error = &error as &dyn std::error::Error, "a partition is built only so far");
+          Ok(0)
+        }
+        facts => facts,
+      }
+    });
   }
   while !tasks.is_empty() {
     built.facts += joined(tasks.join_next().await)?;

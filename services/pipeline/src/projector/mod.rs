@@ -166,8 +166,7 @@ impl Projector {
   }
 
   async fn project(&self, partition: Partition, stop: &CancellationToken, pause: &mut Duration) -> Result<(), Error> {
-    let mut projector =
-      PartitionProjector::open(Arc::clone(&self.parts.log), Arc::clone(&self.parts.opener), Arc::clone(&self.store), partition).await?;
+    let mut projector = PartitionProjector::open(Arc::clone(&self.parts.log), Arc::clone(&self.parts.opener), Arc::clone(&self.store), partition).await?;
     // The first look is taken at once: nobody may have appended for a long time.
     let mut at_end = false;
     loop {
@@ -182,10 +181,10 @@ impl Projector {
       }
       // Reading begins with the permit, so that whatever arrives while others write goes into one batch.
       let _writer = self.writers.acquire().await.expect("the semaphore is never closed");
-      let step = projector.step().await?;
+      let done = projector.step().await?;
       *pause = PAUSE_FIRST;
-      self.status.reached(partition, projector.mark().next_position, matches!(step, Step::Idle));
-      at_end = match step {
+      self.status.reached(partition, projector.mark().next_position, matches!(done, Step::Idle));
+      at_end = match done {
         Step::Committed(committed) => {
           self.parts.live.tell(committed);
           true

@@ -206,7 +206,9 @@ impl<S: ReadStore> PartitionProjector<S> {
 
   async fn probe(&self, decisions: &[&Arc<Decision>]) -> Result<Option<String>, Error> {
     let mut batch = Batch::new(&self.parked);
-    decisions.iter().for_each(|decision| self.add(&mut batch, decision));
+    for decision in decisions {
+      self.add(&mut batch, decision);
+    }
     Ok(self.store.probe(&batch).await?)
   }
 
