@@ -9,8 +9,10 @@ use crate::config::Observe;
 
 /// Starts log lines; a filter that can't be understood counts as `info`.
 pub(crate) fn start(config: &Observe) {
-  let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-  let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+  // Postgres's own notices ("already exists, skipping") say nothing to anybody.
+  let quiet = |filter: &str| format!("{filter},sqlx::postgres::notice=warn");
+  let filter = EnvFilter::try_new(quiet(&config.log)).unwrap_or_else(|_| EnvFilter::new(quiet("info")));
+  let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
   let started = if config.json { lines.json().try_init() } else { lines.try_init() };
   if let Err(error) = started {
     tracing::debug!(%error, "log lines were started before");

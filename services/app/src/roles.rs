@@ -137,8 +137,14 @@ fn reply(config: &Config, shared: &Shared, models: &model::Models, stop: &Cancel
     holder: shared.holder,
     config: agent::Config { replies_max: config.agent.replies_max, history_percent: u8::try_from(config.model.history_percent).context("model.history_percent")? },
   };
-  let stop = stop.clone();
-  Ok(shared.tasks.spawn(async move { agent::run(parts, stop).await }))
+  let (shared, stop) = (shared.clone(), stop.clone());
+  Ok(shared.tasks.clone().spawn(async move {
+    // The queue is a part of the read model, which a projector may still be building.
+    while !stop.is_cancelled() && !shared.schema.exists(&shared.control).await.unwrap_or(false) {
+      tokio::time::sleep(LOOK_EVERY).await;
+    }
+    agent::run(parts, stop).await;
+  }))
 }
 
 /// The edge of this process.
