@@ -53,6 +53,7 @@ struct State {
   flight: InFlight,
   plan: Plan,
   away: HashSet<u32>,
+  away_for_all: bool,
   dead: HashSet<u32>,
   processes: u32,
 }
@@ -76,7 +77,7 @@ impl SimLog {
   /// An empty log; the answer is the first process's view.
   pub fn new(partitions: Partition, sealed: bool, plan: Plan) -> Self {
     let identity = Identity { kind: "sim".to_owned(), id: Uuid::from_u128(1), partitions, sealed };
-    let state = State { identity, lanes: HashMap::new(), flight: InFlight::default(), plan, away: HashSet::new(), dead: HashSet::new(), processes: 1 };
+    let state = State { identity, lanes: HashMap::new(), flight: InFlight::default(), plan, away: HashSet::new(), away_for_all: false, dead: HashSet::new(), processes: 1 };
     Self { shared: Arc::new(Shared { state: Mutex::new(state), landed: watch::Sender::new(0) }), process: 0 }
   }
 
@@ -106,6 +107,11 @@ impl SimLog {
     } else {
       state.away.remove(&self.process)
     };
+  }
+
+  /// Makes the log unreachable for every process, also those to come, or reachable again.
+  pub fn set_away_for_all(&self, away: bool) {
+    self.shared.state.lock().away_for_all = away;
   }
 
   /// The next append of any process to `stream` meets `fault`; several are met in order, before the plan is asked.
@@ -185,7 +191,7 @@ impl SimLog {
   async fn reach(&self) -> bool {
     let (dead, away) = {
       let state = self.shared.state.lock();
-      (state.dead.contains(&self.process), state.away.contains(&self.process))
+      (state.dead.contains(&self.process), state.away_for_all || state.away.contains(&self.process))
     };
     if dead {
       std::future::pending::<()>().await;

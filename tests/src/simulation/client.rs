@@ -1,0 +1,188 @@
+//! Those who use the product: owners who write, stop, retry and change settings, and platforms that bring messages. Whoever gets no answer asks again under the
+//! same key, of any process that answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pa_domain::call::Class;
+use pa_domain::conversation;
+use pa_domain::event::message_of;
+use pa_domain::log::{InputSettled, Settlement};
+use pa_domain::testing::inputs;
+use pa_domain::{AgentId, ConversationId, Event, Input, JobId, Origin, Timestamp, settings};
+use pa_eventlog::reader::Decision;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::process::{Answer, Request};
+use super::record::{Acknowledged, Told};
+use super::world::World;
+
+const ANSWERS_WITHIN: Duration = Duration::from_secs(8);
+
+/// How a request ended.
+pub(super) struct Resolved {
+  /// The input that counts: the first under its key.
+  pub(super) input: Uuid,
+  /// Its decision, unless the answer was that it had been decided before.
+  pub(super) decision: Option<Arc<Decision>>,
+}
+
+impl Resolved {
+  /// The reason of a refusal.
+  pub(super) fn refused(&self) -> Option<String> {
+    let decision = self.decision.as_ref()?;
+    settled_of(decision).filter(|settled| settled.outcome == Settlement::Refused).map(|settled| settled.reason.clone())
+  }
+}
+
+fn settled_of(decision: &Decision) -> Option<&InputSettled> {
+  match &decision.events.first()?.event {
+    Event::Log(pa_domain::log::Event::InputSettled(settled)) => Some(settled),
+    _ => None,
+  }
+}
+
+/// Asks until the request is decided.
+pub(super) async fn resolve(world: &World, random: &mut StdRng, request: &Request) -> Resolved {
+  loop {
+    if let Some(process) = world.some_process(random) {
+      match timeout(ANSWERS_WITHIN, process.give(request)).await {
+        Ok(Answer::Decided(decision)) if !process.gate.is_dead() && !process.gate.is_stopped() => {
+          world.record.told(Told::of(&decision));
+          if !is_held(&decision) {
+            let input = settled_of(&decision).and_then(|settled| settled.of).map_or(decision.cause, |of| of.0);
+            let repeated = input != decision.cause;
+            return Resolved { input, decision: (!repeated).then_some(decision) };
+          }
+        }
+        Ok(Answer::Decided(_) | Answer::Accepted(_) | Answer::Refused) | Err(_) => {}
+      }
+    }
+    sleep(Duration::from_millis(random.random_range(100..2_500))).await;
+  }
+}
+
+fn is_held(decision: &Decision) -> bool {
+  use pa_domain::log::Event::{InputHeld, InputQuarantined};
+  matches!(decision.events.first().map(|recorded| &recorded.event), Some(Event::Log(InputHeld(_) | InputQuarantined(_))))
+}
+
+/// A client's request for an agent.
+pub(super) fn request(agent: AgentId, key: impl Into<String>, input: Input) -> Request {
+  let key = key.into();
+  let content = Some(format!("{input:?}").into_bytes());
+  Request { agent, input, producer: "account".to_owned(), key, content, origin: Origin::Owner }
+}
+
+/// The owner of an agent, on one of the owner's devices.
+pub(super) struct Owner {
+  pub(super) world: Arc<World>,
+  pub(super) agent: AgentId,
+  pub(super) device: u64,
+  pub(super) actions: u64,
+  pub(super) seed: u64,
+}
+
+impl Owner {
+  pub(super) async fn live(self) {
+    let mut random = StdRng::seed_from_u64(self.seed);
+    let (world, agent) = (&*self.world, self.agent);
+    let mut jobs: Vec<JobId> = Vec::new();
+    for number in 0..self.actions {
+      sleep(Duration::from_millis(random.random_range(0..4_000))).await;
+      let key = format!("{}-{number}", self.device);
+      match (random.random_range(0..20), jobs.last().copied()) {
+        (0 | 1, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::stop(job, "shown"))).await),
+        (2, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::retry(job))).await),
+        (3 | 4, _) => self.name(&mut random, key, number).await,
+        _ => {
+          let text = format!("message {key}");
+          let resolved = resolve(world, &mut random, &request(agent, key, inputs::message(&text))).await;
+          match resolved.refused() {
+            Some(reason) => world.record.problem(format!("a message of {agent} was refused: {reason}")),
+            None => {
+              jobs.push(message_of(resolved.input).into());
+              let source = format!("{agent}/{}", self.device);
+              world.record.acknowledged(Acknowledged { agent, source, number, text, input: Some(resolved.input) });
+            }
+          }
+        }
+      }
+    }
+  }
+
+  async fn name(&self, random: &mut StdRng, key: String, number: u64) {
+    let process = self.world.some_process(random);
+    let known = process.and_then(|process| process.view.root(self.agent)).and_then(|root| root.settings).map_or(1, |settings| settings.version);
+    let given = settings::SettingsGiven { version: known, name: Some(format!("name {} {number}", self.device)), ..settings::SettingsGiven::default() };
+    drop(resolve(&self.world, random, &request(self.agent, key, given.into())).await);
+  }
+}
+
+/// Says for calls of unknown outcome what happened: the owner has looked.
+pub(super) async fn reconcile(world: Arc<World>, seed: u64) {
+  let mut random = StdRng::seed_from_u64(seed);
+  loop {
+    sleep(Duration::from_millis(random.random_range(1_000..5_000))).await;
+    let calls = world.shared.model.store().calls();
+    for (agent, row) in calls.into_iter().filter(|(_, row)| row.unknown && row.class == Class::External) {
+      let executed = world.shared.tools.happened(row.id);
+      let key = format!("reconcile/{}/{executed}", row.id);
+      world.record.reconciled(row.id, executed);
+      drop(resolve(&world, &mut random, &request(agent, key, inputs::reconcile(row.job, row.id, executed))).await);
+    }
+  }
+}
+
+/// A contact on a platform, whose messages come in by webhook.
+pub(super) struct Contact {
+  pub(super) world: Arc<World>,
+  pub(super) agent: AgentId,
+  pub(super) number: u64,
+  pub(super) messages: u64,
+  pub(super) seed: u64,
+}
+
+impl Contact {
+  pub(super) async fn live(self) {
+    let mut random = StdRng::seed_from_u64(self.seed);
+    let conversation: ConversationId = inputs::channel(self.number);
+    for number in 0..self.messages {
+      sleep(Duration::from_millis(random.random_range(0..3_000))).await;
+      let text = format!("contact {} says {number}", self.number);
+      let received: conversation::Input = inputs::received(conversation, &text).into();
+      let request = Request {
+        agent: self.agent,
+        input: received.into(),
+        producer: "lark-1".to_owned(),
+        key: format!("{}/{number}", self.number),
+        content: None,
+        origin: Origin::ThirdParty,
+      };
+      self.deliver(&mut random, &request).await;
+      // A platform may deliver again although it was told.
+      if random.random_range(0..5) == 0 {
+        self.deliver(&mut random, &request).await;
+      }
+      let source = format!("{}/{conversation}", self.agent);
+      self.world.record.acknowledged(Acknowledged { agent: self.agent, source, number, text, input: None });
+    }
+  }
+
+  async fn deliver(&self, random: &mut StdRng, request: &Request) {
+    loop {
+      if let Some(process) = self.world.some_process(random)
+        && timeout(ANSWERS_WITHIN, process.receive(request)).await == Ok(true)
+      {
+        return;
+      }
+      sleep(Duration::from_millis(random.random_range(100..2_000))).await;
+    }
+  }
+}
+
+/// Far in the future, for reading all timers.
+pub(super) const FOR_EVER: Timestamp = Timestamp(i64::MAX);

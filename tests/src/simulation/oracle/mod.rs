@@ -1,0 +1,107 @@
+//! The oracle: what must be true of a world that has settled, whatever went wrong before.
+//!
+//! It reads the log with the product's own reader, from the beginning, and looks at what that accepts: [`log`] at its order, [`people`] at what was told, [`effects`]
+//! at what happened outside, [`replies`] at turns and ends, [`kept`] at checkpoints and read models. A guard that is off is off here as well: what it lets through
+//! must break one of these.
+
+mod effects;
+mod kept;
+mod log;
+mod people;
+mod replies;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pa_eventlog::fence::FenceState;
+use pa_eventlog::opener::Opener;
+use pa_eventlog::reader::{Decision, Item, Reader};
+use pa_eventlog::sim::SimLog;
+use pa_eventlog::{Partition, Position, Stored, Stream};
+use pa_store::keys::KeyRing;
+
+use super::chaos::Kinds;
+use super::run::Stats;
+use super::world::{PARTITIONS, Shared, World};
+
+/// One partition as it stands in the end.
+pub(super) struct Accepted {
+  pub(super) partition: Partition,
+  pub(super) inputs: BTreeMap<Position, Arc<Stored>>,
+  pub(super) events: BTreeMap<Position, Arc<Stored>>,
+  pub(super) items: Vec<Item>,
+}
+
+impl Accepted {
+  /// Reads a partition from its beginning.
+  pub(super) async fn read(log: &SimLog, keys: &KeyRing, sealed: bool, partition: Partition) -> Result<Self, String> {
+    let of = |stream| log.records(stream, partition).into_iter().map(|stored| (stored.position, stored)).collect::<BTreeMap<_, _>>();
+    let opener = Arc::new(Opener::new(Arc::new(keys.clone()), sealed));
+    let mut reader = Reader::new(Arc::new(log.clone()), opener, partition, FenceState::START);
+    let mut items = Vec::new();
+    loop {
+      let some = reader.poll().await.map_err(|error| format!("partition {partition} can't be read: {error:?}"))?;
+      if some.is_empty() {
+        break;
+      }
+      items.extend(some);
+    }
+    Ok(Self { partition, inputs: of(Stream::Inputs), events: of(Stream::Events), items })
+  }
+
+  pub(super) fn decisions(&self) -> impl Iterator<Item = &Arc<Decision>> {
+    self.items.iter().filter_map(|item| match item {
+      Item::Decision(decision) => Some(decision),
+      Item::Erased(_) | Item::Unreadable { .. } | Item::Announced(_) | Item::Void(_) => None,
+    })
+  }
+
+  pub(super) fn voids(&self) -> usize {
+    self.items.iter().filter(|item| matches!(item, Item::Void(_))).count()
+  }
+}
+
+/// Reads every partition.
+pub(super) async fn accepted(shared: &Shared) -> Result<Vec<Accepted>, String> {
+  let mut all = Vec::new();
+  for partition in 0..PARTITIONS {
+    all.push(Accepted::read(&shared.log, &shared.keys, shared.sealed, partition).await?);
+  }
+  Ok(all)
+}
+
+/// Judges a world that has settled.
+pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> {
+  if let Some(problem) = world.record.problems().first() {
+    return Err(problem.clone());
+  }
+  let all = accepted(&world.shared).await?;
+  for partition in &all {
+    log::check(partition, kinds)?;
+    replies::check(partition)?;
+    kept::checkpoint(partition, &world.shared)?;
+  }
+  kept::read_model(&all, &world.shared).await?;
+  kept::views(&all, world)?;
+  if !kinds.cuts {
+    people::check(&all, world)?;
+    effects::check(&all, world)?;
+  }
+  let count = |count: fn(&Accepted) -> usize| all.iter().map(count).sum();
+  Ok(Stats {
+    inputs: count(|partition| partition.inputs.len()),
+    events: count(|partition| partition.events.len()),
+    voids: count(Accepted::voids),
+    effects: world.shared.tools.effects().len(),
+  })
+}
+
+/// Fails with a text unless a condition holds.
+macro_rules! ensure {
+  ($holds:expr, $($text:tt)+) => {
+    if !$holds {
+      return Err(format!($($text)+));
+    }
+  };
+}
+pub(super) use ensure;

@@ -1,0 +1,242 @@
+//! One simulated process: the product's decider, tail and projections over a log and a database that it shares with others, and a gateway for clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use pa_domain::{AgentId, Input, NodeId, Origin};
+use pa_eventlog::appender::{self, Appender, Submission};
+use pa_eventlog::compose::Composer;
+use pa_eventlog::opener::Opener;
+use pa_eventlog::reader::Decision;
+use pa_eventlog::seal::Keys;
+use pa_eventlog::sim::{Fate, SimLog};
+use pa_eventlog::tail::Tail;
+use pa_eventlog::{AppendError, EventLog, Partition};
+use pa_pipeline::decider::{self, Eraser, KeyMaker, Parts, Status};
+use pa_store::clock::{Clock, Ids};
+use pa_store::keys::KeyRing;
+use pa_store::lease::Holder;
+use parking_lot::Mutex;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::clock::{SimClock, SimIds};
+use super::gate::{Gate, GatedLog};
+use super::model::Projector;
+use super::observer::Observer;
+use super::store::SimStore;
+use super::view::View;
+use super::worker::Worker;
+use super::world::{PARTITIONS, Shared};
+
+/// How long a mutation waits for its decision.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// Jobs that one process works on at a time.
+const WIDTH: usize = 4;
+
+/// What a process does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Roles {
+  pub(super) decides: bool,
+  pub(super) projects: bool,
+  pub(super) works: bool,
+}
+
+impl Roles {
+  pub(super) const ALL: Self = Self { decides: true, projects: true, works: true };
+  pub(super) const DECIDER: Self = Self { decides: true, projects: false, works: false };
+}
+
+/// One life of a process on a node.
+pub(super) struct Process {
+  pub(super) holder: Holder,
+  pub(super) gate: Gate,
+  pub(super) log: SimLog,
+  pub(super) store: SimStore,
+  pub(super) tail: Arc<Tail>,
+  pub(super) view: Arc<View>,
+  pub(super) appender: Appender,
+  pub(super) statuses: Vec<(Partition, watch::Receiver<Status>)>,
+  pub(super) stop: CancellationToken,
+  tracker: TaskTracker,
+}
+
+/// What a client asks of a gateway.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+  pub(super) agent: AgentId,
+  pub(super) input: Input,
+  pub(super) producer: String,
+  pub(super) key: String,
+  pub(super) content: Option<Vec<u8>>,
+  pub(super) origin: Origin,
+}
+
+/// What the gateway says.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+  Decided(Arc<Decision>),
+  /// It is in the log, at this position, or may be.
+  Accepted(Option<Uuid>),
+  /// It is certainly not in the log.
+  Refused,
+}
+
+struct SimKeys(KeyRing);
+
+impl Eraser for SimKeys {
+  fn erase(&self, agent: AgentId) -> BoxFuture<'_, anyhow::Result<()>> {
+    async move { Ok(self.0.erase(agent).await.map(drop)?) }.boxed()
+  }
+}
+
+impl KeyMaker for SimKeys {
+  fn make(&self, agent: AgentId) -> BoxFuture<'_, anyhow::Result<()>> {
+    async move { Ok(self.0.get_or_create(agent).await.map(drop)?) }.boxed()
+  }
+}
+
+/// Which life of which node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+  pub(super) node: u64,
+  pub(super) number: u64,
+  pub(super) seed: u64,
+  pub(super) skew_millis: i64,
+  pub(super) roles: Roles,
+}
+
+impl Process {
+  pub(super) async fn start(shared: &Shared, life: Life) -> Self {
+    let Life { node, number, seed, .. } = life;
+    let name = node * 1_000_000 + number;
+    let holder = Holder { node: NodeId(Uuid::from_u128(0xaa00 + u128::from(node))), process: Uuid::from_u128(0xbb_0000_0000 + u128::from(name)) };
+    let gate = Gate::open();
+    let sim = shared.log.fork();
+    let log: Arc<dyn EventLog> = Arc::new(GatedLog::new(sim.clone(), gate.clone(), Arc::clone(&shared.deadly)));
+    let store = SimStore::new(shared.database.clone(), holder, gate.clone(), seed ^ name);
+    store.set_trouble(|trouble| *trouble = shared.trouble);
+    let keys: Arc<dyn Keys> = Arc::new(shared.keys.clone());
+    let opener = Arc::new(Opener::new(Arc::clone(&keys), shared.sealed));
+    let clock: Arc<dyn Clock> = Arc::new(SimClock::new(shared.begin, life.skew_millis));
+    let ids: Arc<dyn Ids> = Arc::new(SimIds::new(seed.wrapping_mul(31) ^ name));
+    let appender = Appender::new(Arc::clone(&log), &shared.identity, Arc::clone(&keys), Arc::clone(&clock), Arc::clone(&ids), "pa/test");
+    let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
+    let mut states = Vec::new();
+    for partition in 0..PARTITIONS {
+      states.push(shared.model.state(partition).await);
+    }
+    let tail = Tail::start(&log, &opener, states, &tracker, &stop);
+    let parts = Parts {
+      log: Arc::clone(&log),
+      opener: Arc::clone(&opener),
+      keys,
+      key_maker: Arc::new(SimKeys(shared.keys.clone())),
+      eraser: Arc::new(SimKeys(shared.keys.clone())),
+      composer: Composer::new(shared.sealed, "pa/decider"),
+      appender: appender.clone(),
+      store: Arc::new(store.clone()),
+      clock: Arc::clone(&clock),
+      ids: Arc::clone(&ids),
+    };
+    let decides = (0..PARTITIONS).filter(|_| life.roles.decides);
+    let statuses = decider::run(&parts, decides, &tracker, &stop);
+    let process = Self { holder, gate, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
+    process.project(shared, life.roles, &log, &opener);
+    if life.roles.works {
+      process.work(shared, &ids, clock, seed ^ name);
+    }
+    process
+  }
+
+  fn project(&self, shared: &Shared, roles: Roles, log: &Arc<dyn EventLog>, opener: &Arc<Opener>) {
+    for partition in 0..PARTITIONS {
+      if roles.works {
+        self.tracker.spawn(Arc::clone(&self.view).follow(Arc::clone(log), Arc::clone(opener), partition));
+      }
+      if roles.projects {
+        let (model, gate) = (shared.model.clone(), self.gate.clone());
+        self.tracker.spawn(Projector { log: Arc::clone(log), opener: Arc::clone(opener), partition, model, gate }.run());
+      }
+    }
+  }
+
+  fn work(&self, shared: &Shared, ids: &Arc<dyn Ids>, clock: Arc<dyn Clock>, seed: u64) {
+    let worker = Worker {
+      store: self.store.clone(),
+      appender: self.appender.clone(),
+      tail: Arc::clone(&self.tail),
+      view: Arc::clone(&self.view),
+      model: shared.model.clone(),
+      tools: shared.tools.clone(),
+      ids: Arc::clone(ids),
+      random: Arc::new(Mutex::new(StdRng::seed_from_u64(seed))),
+      stop: self.stop.clone(),
+    };
+    self.tracker.spawn(worker.run(WIDTH));
+    let observer =
+      Observer { store: self.store.clone(), appender: self.appender.clone(), model: shared.model.clone(), clock, ids: Arc::clone(ids), stop: self.stop.clone() };
+    self.tracker.spawn(observer.run());
+  }
+
+  /// Ends at once, wherever it is; what it had sent meets `fate`.
+  pub(super) fn crash(&self, fate: Fate) {
+    self.log.crash(fate);
+    self.gate.kill();
+  }
+
+  /// Whether a client finds it.
+  pub(super) fn answers(&self) -> bool {
+    !self.gate.is_dead() && !self.stop.is_cancelled()
+  }
+
+  /// Takes a request as the gateway does: registers, appends, waits for what is read back.
+  pub(super) async fn give(&self, request: &Request) -> Answer {
+    let submission = Submission {
+      agent: request.agent,
+      input: request.input.clone(),
+      producer: &request.producer,
+      key: Some(&request.key),
+      content: request.content.as_deref(),
+      actor: "owner",
+      origin: request.origin,
+      cause: None,
+      correlation: None,
+      traceparent: None,
+    };
+    let Ok(prepared) = self.appender.prepare(submission).await else { return Answer::Refused };
+    let expected = self.tail.expect(request.agent, prepared.id);
+    let known = match self.appender.append(std::slice::from_ref(&prepared)).await {
+      Ok(_) => Some(prepared.id),
+      Err(appender::Error::Append(AppendError::Unknown { .. })) => None,
+      Err(_) => return Answer::Refused,
+    };
+    match expected.within(ANSWERED_WITHIN).await {
+      Some(decision) => Answer::Decided(decision),
+      None => Answer::Accepted(known),
+    }
+  }
+
+  /// Appends a platform's message and answers when it is durable.
+  pub(super) async fn receive(&self, request: &Request) -> bool {
+    let submission = Submission {
+      agent: request.agent,
+      input: request.input.clone(),
+      producer: &request.producer,
+      key: Some(&request.key),
+      content: None,
+      actor: "person",
+      origin: request.origin,
+      cause: None,
+      correlation: None,
+      traceparent: None,
+    };
+    self.appender.submit(submission).await.is_ok()
+  }
+}
