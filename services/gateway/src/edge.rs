@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::shim::Blobs;
 use axum::http::HeaderValue;
+use pa_blobs::Blobs;
 use pa_domain::settings::Effort;
 use pa_eventlog::EventLog;
 use pa_eventlog::appender::Appender;
@@ -24,7 +24,7 @@ use crate::graphql::{self, Schema};
 use crate::http::headers::page_policy;
 use crate::http::operations::{Metrics, Readiness};
 use crate::limits::{MUTATIONS_MAX, UPLOADS_MAX};
-use crate::updates::Feeds;
+use crate::updates::{Count, Feeds};
 
 /// A model that the installation offers; the first one offered is its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +49,12 @@ pub struct Parts {
   pub read_schema: String,
   pub log: Arc<dyn EventLog>,
   pub opener: Arc<Opener>,
-  pub appender: Arc<Appender>,
+  pub appender: Appender,
   pub tail: Arc<Tail>,
   pub pieces: Arc<Pieces>,
   pub live: Live,
-  pub blobs: Arc<Blobs>,
-  pub keys: Arc<KeyRing>,
+  pub blobs: Blobs,
+  pub keys: KeyRing,
   pub clock: Arc<dyn Clock>,
   pub ids: Arc<dyn Ids>,
   pub models: Vec<OfferedModel>,
@@ -80,6 +80,7 @@ pub(crate) struct Inner {
   pub sessions: Sessions,
   pub sockets: Sockets,
   pub feeds: Feeds,
+  pub subscriptions: Count,
   pub mutations: Arc<Semaphore>,
   pub uploads: Arc<Semaphore>,
 }
@@ -93,6 +94,7 @@ impl Edge {
       sessions: Sessions::default(),
       sockets: Sockets::default(),
       feeds: Feeds::default(),
+      subscriptions: Count::default(),
       mutations: Arc::new(Semaphore::new(MUTATIONS_MAX)),
       uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
       parts,

@@ -16,7 +16,6 @@ mod graphql;
 mod http;
 mod limits;
 mod requests;
-mod shim;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -61,7 +60,7 @@ impl Gateway {
   }
 
   /// Subscriptions that are open now.
-  pub fn live_subscriptions() -> usize {
-    updates::live_count()
+  pub fn open_subscriptions(&self) -> usize {
+    self.edge.subscriptions.open()
   }
 }

@@ -90,12 +90,13 @@ impl Page {
       Self::Used | Self::ForeignHost | Self::Wait => String::new(),
     };
     let html = format!(
-      "<!doctype html>\n<html lang=\"{}\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>Personal Agent</title>\n<h1>Personal Agent</h1>\n<p>{}</p>\n{button}\n</html>\n",
+      "<!doctype html>\n<html lang=\"{}\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+       <meta name=\"color-scheme\" content=\"light dark\">\n<title>Personal Agent</title>\n<link rel=\"icon\" href=\"/icon.svg\">\n\
+       <link rel=\"stylesheet\" href=\"/sign-in.css\">\n<main>\n<img src=\"/icon.svg\" alt=\"\">\n<h1>Personal Agent</h1>\n<p>{}</p>\n{button}\n</main>\n</html>\n",
       language.tag(),
       self.text(language),
     );
-    let policy = HeaderValue::from_static("default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'");
+    let policy = HeaderValue::from_static("default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'");
     (self.status(), [(header::CONTENT_SECURITY_POLICY, policy)], Html(html)).into_response()
   }
 }

@@ -35,6 +35,9 @@ fn reorders(letter: char) -> bool {
 pub(crate) fn media_type(given: Option<&str>) -> Option<String> {
   let Some(given) = given else { return Some(mime::APPLICATION_OCTET_STREAM.to_string()) };
   let parsed: mime::Mime = given.parse().ok().filter(|_| given.len() <= MEDIA_TYPE_BYTES_MAX)?;
+  if parsed.type_() == "" || parsed.subtype() == "" {
+    return None;
+  }
   Some(parsed.to_string())
 }
 

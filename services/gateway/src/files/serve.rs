@@ -4,13 +4,13 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures::stream::BoxStream;
+use pa_blobs::Content;
 use pa_projections::conversation;
 use pa_store::ops::uploads;
 use uuid::Uuid;
 
 use super::headers::Described;
+use super::{failed, unread};
 use crate::auth::{Viewer, unavailable};
 use crate::edge::Edge;
 use crate::http::answer::Refusal;
@@ -18,7 +18,7 @@ use crate::http::trace::TraceId;
 use crate::requests::attach;
 
 /// Where a file's content lies.
-enum Content {
+enum Lies {
   Blob(String),
   Staged(Uuid),
 }
@@ -28,7 +28,7 @@ struct File {
   media_type: String,
   size: i64,
   sha256: String,
-  content: Content,
+  lies: Lies,
 }
 
 /// Serves a file to its owner; to anybody else there is none.
@@ -41,17 +41,18 @@ pub(crate) async fn serve(State(edge): State<Edge>, viewer: Viewer, trace: Trace
     headers.remove(header::CONTENT_LENGTH);
     return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
   }
-  let content = opened(&edge, &viewer, trace, &file.content).await?;
+  let content = opened(&edge, &viewer, trace, &file.lies).await?;
   Ok((headers, Body::from_stream(content)).into_response())
 }
 
-const NO_SUCH_FILE: Refusal = Refusal::NotFound("no such file");
+/// Also what a file of somebody else looks like.
+pub(super) const NO_SUCH_FILE: Refusal = Refusal::NotFound("no such file");
 
 async fn found(edge: &Edge, viewer: &Viewer, trace: TraceId, id: Uuid) -> Result<Option<File>, Refusal> {
-  let attached = conversation::attachment(&edge.reads, viewer.account, &id.to_string()).await.map_err(|error| super::failed(trace, &error))?;
+  let attached = conversation::attachment(&edge.reads, viewer.account, &id.to_string()).await.map_err(|error| unread(trace, &error))?;
   if let Some(file) = attached {
-    let content = Content::Blob(file.blob);
-    return Ok(Some(File { name: file.name, media_type: file.media_type, size: file.size_bytes, sha256: file.sha256, content }));
+    let lies = Lies::Blob(file.blob);
+    return Ok(Some(File { name: file.name, media_type: file.media_type, size: file.size_bytes, sha256: file.sha256, lies }));
   }
   let upload = uploads::get(&edge.pool, viewer.account, &[id]).await.map_err(unavailable)?.pop();
   Ok(upload.map(|upload| File {
@@ -59,19 +60,20 @@ async fn found(edge: &Edge, viewer: &Viewer, trace: TraceId, id: Uuid) -> Result
     media_type: upload.media_type,
     size: upload.size,
     sha256: hex::encode(upload.sha256),
-    content: Content::Staged(id),
+    lies: Lies::Staged(id),
   }))
 }
 
-type Chunks = BoxStream<'static, Result<Bytes, crate::shim::Error>>;
-
-async fn opened(edge: &Edge, viewer: &Viewer, trace: TraceId, content: &Content) -> Result<Chunks, Refusal> {
-  let opened = match content {
-    Content::Staged(id) => edge.blobs.staged(*id).await,
-    Content::Blob(name) => {
-      let keys = attach::keys(edge, viewer).await.map_err(|error| super::failed(trace, &error))?;
+async fn opened(edge: &Edge, viewer: &Viewer, trace: TraceId, lies: &Lies) -> Result<Content, Refusal> {
+  let opened = match lies {
+    Lies::Staged(id) => edge.blobs.staged(*id).await,
+    Lies::Blob(name) => {
+      let keys = attach::keys(edge, viewer).await.map_err(|error| {
+        tracing::error!(trace.id = %trace, error = &error as &(dyn std::error::Error + 'static), "a file can't be opened");
+        Refusal::Internal(trace)
+      })?;
       edge.blobs.get(viewer.account, &keys, name).await
     }
   };
-  opened.map_err(|error| super::failed(trace, &error))
+  opened.map_err(|error| failed(trace, &error))
 }

@@ -1,6 +1,5 @@
 //! `POST /files?name=N`: the raw body becomes a staged file.
 
-use crate::shim::FILE_BYTES_MAX;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -11,7 +10,7 @@ use pa_store::ops::uploads::{self, Upload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::SemaphorePermit;
 
-use super::name;
+use super::{bytes_max, failed, name};
 use crate::auth::{Viewer, unavailable};
 use crate::edge::Edge;
 use crate::http::answer::Refusal;
@@ -61,20 +60,17 @@ fn place(edge: &Edge) -> Result<SemaphorePermit<'_>, Refusal> {
   edge.uploads.try_acquire().map_err(|_| Refusal::Busy)
 }
 
-async fn staged(edge: &Edge, trace: TraceId, id: uuid::Uuid, headers: &HeaderMap, body: Body) -> Result<crate::shim::Staged, Refusal> {
-  let bytes_max = usize::try_from(FILE_BYTES_MAX).expect("a small constant");
+async fn staged(edge: &Edge, trace: TraceId, id: uuid::Uuid, headers: &HeaderMap, body: Body) -> Result<pa_blobs::Staged, Refusal> {
   let mut stream = body.into_data_stream();
-  if stated_length(headers).is_some_and(|length| length > bytes_max) {
+  if stated_length(headers).is_some_and(|length| length > bytes_max()) {
     discard(stream, &edge.tasks);
-    return Err(Refusal::TooLarge { bytes_max });
+    return Err(Refusal::TooLarge { bytes_max: bytes_max() });
   }
   let chunks = stream.by_ref().map(|chunk| chunk.map_err(std::io::Error::other));
-  match edge.blobs.stage(id, chunks).await {
-    Ok(staged) => Ok(staged),
-    Err(crate::shim::Error::TooLarge { .. }) => {
+  edge.blobs.stage(id, chunks).await.map_err(|error| {
+    if matches!(error, pa_blobs::Error::TooLarge { .. }) {
       discard(stream, &edge.tasks);
-      Err(Refusal::TooLarge { bytes_max })
     }
-    Err(error) => Err(super::failed(trace, &error)),
-  }
+    failed(trace, &error)
+  })
 }

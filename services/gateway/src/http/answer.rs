@@ -25,6 +25,8 @@ pub(crate) enum Refusal {
   /// The request can't be understood.
   Bad(&'static str),
   UnsupportedMediaType(&'static str),
+  /// The disk is full.
+  StorageFull,
   /// So much is under way that this must wait.
   Busy,
   /// Something that it needs is away.
@@ -42,6 +44,7 @@ impl Refusal {
       Self::TooLarge { bytes_max } => (StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", format!("the body is larger than {bytes_max} bytes")),
       Self::Bad(message) => (StatusCode::BAD_REQUEST, "BAD_REQUEST", (*message).into()),
       Self::UnsupportedMediaType(message) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", (*message).into()),
+      Self::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, "STORAGE_FULL", "there is no room for the file".into()),
       Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY", "too much is under way; try again".into()),
       Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", "the storage is away; nothing was accepted; try again".into()),
       Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "internal error".into()),

@@ -24,11 +24,6 @@ impl TraceId {
     let given = headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(trace_of);
     Self(given.unwrap_or_else(rand::random))
   }
-
-  #[cfg(test)]
-  pub(crate) fn for_test() -> Self {
-    Self(1)
-  }
 }
 
 fn trace_of(traceparent: &str) -> Option<u128> {

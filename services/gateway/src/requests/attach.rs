@@ -7,6 +7,7 @@ use async_graphql::ID;
 use pa_domain::Origin;
 use pa_domain::conversation::FileRef;
 use pa_projections::conversation;
+use pa_store::Disposition;
 use pa_store::keys::{AgentKeys, Lookup};
 use pa_store::ops::uploads::{self, Upload};
 use uuid::Uuid;
@@ -26,7 +27,7 @@ pub(crate) enum Error {
   #[error(transparent)]
   Reads(#[from] pa_projections::Error),
   #[error(transparent)]
-  Blobs(#[from] crate::shim::Error),
+  Blobs(#[from] pa_blobs::Error),
 }
 
 impl crate::graphql::env::Failure for Error {
@@ -34,7 +35,8 @@ impl crate::graphql::env::Failure for Error {
     match self {
       Self::Store(error) => error.passes(),
       Self::Reads(error) => error.passes(),
-      Self::Keys(_) | Self::NoKey | Self::Blobs(_) => false,
+      Self::Blobs(error) => error.disposition() != Disposition::Fail,
+      Self::Keys(_) | Self::NoKey => false,
     }
   }
 }
@@ -50,8 +52,12 @@ pub(crate) async fn attached(edge: &Edge, viewer: &Viewer, ids: &[ID]) -> Result
   let uploads: HashMap<Uuid, Upload> = found.into_iter().map(|upload| (upload.id, upload)).collect();
   let mut files = Vec::with_capacity(ids.len());
   for id in ids {
-    let file = match uploads.get(&id) {
-      Some(upload) => Some(committed(edge, viewer, &keys, upload).await?),
+    let staged = match uploads.get(&id) {
+      Some(upload) => committed(edge, viewer, &keys, upload).await?,
+      None => None,
+    };
+    let file = match staged {
+      Some(file) => Some(file),
       // Attached before, by this request or another: the file is what it was.
       None => conversation::attachment(&edge.reads, viewer.account, &id.to_string()).await?.map(known),
     };
@@ -63,9 +69,14 @@ pub(crate) async fn attached(edge: &Edge, viewer: &Viewer, ids: &[ID]) -> Result
   Ok(Some(files))
 }
 
-async fn committed(edge: &Edge, viewer: &Viewer, keys: &AgentKeys, upload: &Upload) -> Result<FileRef, Error> {
-  let blob = edge.blobs.commit(viewer.account, keys, upload.id).await?;
-  Ok(FileRef {
+async fn committed(edge: &Edge, viewer: &Viewer, keys: &AgentKeys, upload: &Upload) -> Result<Option<FileRef>, Error> {
+  let blob = match edge.blobs.commit(viewer.account, keys, upload.id).await {
+    Ok(blob) => blob,
+    // Its day is over.
+    Err(pa_blobs::Error::Missing { .. }) => return Ok(None),
+    Err(error) => return Err(error.into()),
+  };
+  Ok(Some(FileRef {
     id: upload.id.to_string(),
     name: upload.name.clone(),
     media_type: upload.media_type.clone(),
@@ -74,7 +85,7 @@ async fn committed(edge: &Edge, viewer: &Viewer, keys: &AgentKeys, upload: &Uplo
     blob: blob.name,
     // The owner sends it, but what is in it was written by whoever wrote it.
     origin: Origin::ThirdParty,
-  })
+  }))
 }
 
 fn known(file: conversation::Attachment) -> FileRef {

@@ -248,7 +248,7 @@ fn bearer_of(payload: Option<&Value>) -> Option<&str> {
   let fields = payload?.as_object()?;
   let value = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization")).and_then(|(_, value)| value.as_str())?;
   // A value that is no bearer is a wrong credential, not none.
-  Some(auth::bearer(value).unwrap_or(value))
+  Some(auth::bearer(value).unwrap_or_default())
 }
 
 /// The answers of an operation and its end; cancelling it drops everything that it holds.

@@ -24,27 +24,29 @@ use crate::limits::FEED_LOOKS_EVERY;
 /// Between two tries while the read model can't be reached.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// How many subscriptions are open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Count(Arc<AtomicUsize>);
 
-/// Subscriptions that are open in this process.
-pub(crate) fn live_count() -> usize {
-  LIVE.load(Ordering::Relaxed)
-}
+impl Count {
+  /// Subscriptions that are open now.
+  pub(crate) fn open(&self) -> usize {
+    self.0.load(Ordering::Relaxed)
+  }
 
-/// Counts a subscription as long as it lives, however it ends.
-struct Counted;
-
-impl Counted {
-  fn new() -> Self {
-    LIVE.fetch_add(1, Ordering::Relaxed);
+  fn one_more(&self) -> Counted {
+    self.0.fetch_add(1, Ordering::Relaxed);
     metrics::gauge!("pa_subscriptions").increment(1.0);
-    Self
+    Counted(self.clone())
   }
 }
 
+/// Counts a subscription as long as it lives, however it ends.
+struct Counted(Count);
+
 impl Drop for Counted {
   fn drop(&mut self) {
-    LIVE.fetch_sub(1, Ordering::Relaxed);
+    self.0.0.fetch_sub(1, Ordering::Relaxed);
     metrics::gauge!("pa_subscriptions").decrement(1.0);
   }
 }
@@ -83,16 +85,14 @@ impl Live {
       ordinal: now,
       caught_up: after.is_none(),
       ready: VecDeque::new(),
-      _counted: Counted::new(),
+      _counted: edge.subscriptions.one_more(),
     };
     if let Some(after) = after {
       let foreign = after.schema.as_deref().is_some_and(|schema| schema != edge.schema_mark() && schema != edge.read_schema);
       if foreign {
         live.resync("the read model was built anew");
-      } else if after.ordinal > now {
-        // A page that heard of its own decision before the read model has it is ahead, and waits here until it comes.
-        live.ordinal = after.ordinal;
       } else {
+        // A page that heard of its own decision before the read model has it is ahead of it, and waits until it comes.
         live.ordinal = after.ordinal;
       }
     }

@@ -11,8 +11,6 @@
 
 mod feed;
 mod live;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use feed::Feeds;
-pub(crate) use live::{Live, live_count};
+pub(crate) use live::{Count, Live};

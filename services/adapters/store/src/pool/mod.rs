@@ -143,7 +143,7 @@ impl Database {
   /// Understands `postgres://…`; connects to nothing yet.
   pub fn new(url: &str) -> Result<Self, Error> {
     let options = PgConnectOptions::from_str(url).map_err(|source| Error::Address { source })?;
-    Ok(Self { options: options.log_slow_statements(tracing::log::LevelFilter::Off, Duration::ZERO).log_statements(tracing::log::LevelFilter::Trace) })
+    Ok(Self { options: options.log_slow_statements(tracing::log::LevelFilter::Off, Duration::MAX).log_statements(tracing::log::LevelFilter::Trace) })
   }
 
   /// A pool for one purpose. It connects when it is first used.
