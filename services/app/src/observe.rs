@@ -22,7 +22,8 @@ pub(crate) fn start(config: &Observe) {
 /// What `/metrics` answers. The recorder is one for the process.
 pub(crate) fn metrics() -> Arc<dyn Fn() -> String + Send + Sync> {
   static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
-  let handle = HANDLE.get_or_init(|| PrometheusBuilder::new().install_recorder().inspect_err(|error| tracing::warn!(%error, "no numbers are recorded")).ok()).clone();
+  let handle =
+    HANDLE.get_or_init(|| PrometheusBuilder::new().install_recorder().inspect_err(|error| tracing::warn!(%error, "no numbers are recorded")).ok()).clone();
   Arc::new(move || handle.as_ref().map(PrometheusHandle::render).unwrap_or_default())
 }
 

@@ -10,11 +10,11 @@ use pa_eventlog::Partition;
 use pa_eventlog::pieces::Link;
 use pa_eventlog::seal::Keys;
 use pa_gateway::{Gateway, Readiness};
-use pa_pipeline::agent::postgres::{PostgresQueue, ReadHistory};
 use pa_pipeline::agent::ports::SystemBootClock;
+use pa_pipeline::agent::postgres::{PostgresQueue, ReadHistory};
 use pa_pipeline::agent::{self, AgentParts, Models};
-use pa_pipeline::projector::{self, Projector};
 use pa_pipeline::decider;
+use pa_pipeline::projector::{self, Projector};
 use pa_store::Role;
 use pa_tools::{HistoryTool, Tools};
 use tokio::sync::watch;
@@ -135,7 +135,10 @@ fn reply(config: &Config, shared: &Shared, models: &model::Models, stop: &Cancel
     ids: Arc::clone(&shared.ids),
     boot: Arc::new(SystemBootClock),
     holder: shared.holder,
-    config: agent::Config { replies_max: config.agent.replies_max, history_percent: u8::try_from(config.model.history_percent).context("model.history_percent")? },
+    config: agent::Config {
+      replies_max: config.agent.replies_max,
+      history_percent: u8::try_from(config.model.history_percent).context("model.history_percent")?,
+    },
   };
   let (shared, stop) = (shared.clone(), stop.clone());
   Ok(shared.tasks.clone().spawn(async move {

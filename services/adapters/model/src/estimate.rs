@@ -12,40 +12,40 @@ const QUARTERS: usize = 4;
 
 /// Guesses how many tokens the text takes; rather too many than too few.
 pub fn estimate_tokens(text: &str) -> usize {
-    let quarters: usize = text.chars().map(weight).sum();
-    quarters.div_ceil(QUARTERS)
+  let quarters: usize = text.chars().map(weight).sum();
+  quarters.div_ceil(QUARTERS)
 }
 
 fn weight(character: char) -> usize {
-    match character {
-        'a'..='z' | 'A'..='Z' | ' ' => 1,
-        '\0'..='\u{7ff}' => 2,
-        '\u{800}'..='\u{ffff}' => 4,
-        '\u{10000}'..='\u{10ffff}' => 8,
-    }
+  match character {
+    'a'..='z' | 'A'..='Z' | ' ' => 1,
+    '\0'..='\u{7ff}' => 2,
+    '\u{800}'..='\u{ffff}' => 4,
+    '\u{10000}'..='\u{10ffff}' => 8,
+  }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+  use super::*;
 
-    #[test]
-    fn the_guess_follows_the_script() {
-        assert_eq!(estimate_tokens(""), 0);
-        assert_eq!(estimate_tokens("four letters"), 3);
-        assert_eq!(estimate_tokens("你好世界"), 4);
-        assert_eq!(estimate_tokens("😀"), 2);
-        assert_eq!(estimate_tokens("1234"), 2);
-    }
+  #[test]
+  fn the_guess_follows_the_script() {
+    assert_eq!(estimate_tokens(""), 0);
+    assert_eq!(estimate_tokens("four letters"), 3);
+    assert_eq!(estimate_tokens("你好世界"), 4);
+    assert_eq!(estimate_tokens("😀"), 2);
+    assert_eq!(estimate_tokens("1234"), 2);
+  }
 
-    #[test]
-    fn the_guess_never_shrinks_when_text_grows() {
-        let text = "Hi, 你好 😀 — наконец 42!";
-        let mut before = 0;
-        for (end, _) in text.char_indices() {
-            let now = estimate_tokens(&text[..end]);
-            assert!(now >= before);
-            before = now;
-        }
+  #[test]
+  fn the_guess_never_shrinks_when_text_grows() {
+    let text = "Hi, 你好 😀 — наконец 42!";
+    let mut before = 0;
+    for (end, _) in text.char_indices() {
+      let now = estimate_tokens(&text[..end]);
+      assert!(now >= before);
+      before = now;
     }
+  }
 }

@@ -15,7 +15,6 @@ mod config;
 mod error;
 mod estimate;
 mod fake;
-pub mod lenient_json;
 pub mod rehearsal;
 mod request;
 #[cfg(test)]
@@ -28,7 +27,7 @@ pub use config::{Config, OutputLimitField, Prices, RetryLimits, Timeouts};
 pub use error::{Disposition, Error, Phase};
 pub use estimate::{PICTURE_TOKENS, estimate_tokens};
 pub use fake::FakeModel;
-pub use lenient_json::lenient_json;
+pub use pa_domain::lenient_json::lenient_json;
 pub use request::{Effort, Message, Part, Request, Tool};
 
 /// A language model that answers one request, piece by piece.
@@ -37,9 +36,9 @@ pub use request::{Effort, Message, Part, Request, Tool};
 /// its connection.
 #[async_trait::async_trait]
 pub trait Model: Send + Sync {
-    /// Returns what is configured about the model: window, efforts, prices, whether it sees pictures.
-    fn config(&self) -> &Config;
+  /// Returns what is configured about the model: window, efforts, prices, whether it sees pictures.
+  fn config(&self) -> &Config;
 
-    /// Answers the request. Visible text goes to `pieces` as it arrives; the whole answer comes back at the end.
-    async fn stream(&self, request: &Request, pieces: &mut dyn Pieces) -> Result<Answer, Error>;
+  /// Answers the request. Visible text goes to `pieces` as it arrives; the whole answer comes back at the end.
+  async fn stream(&self, request: &Request, pieces: &mut dyn Pieces) -> Result<Answer, Error>;
 }

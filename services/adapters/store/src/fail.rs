@@ -60,7 +60,8 @@ mod armed {
 
     #[test]
     fn points_are_named_with_the_pass_at_which_they_fire() {
-      let found: Vec<_> = points("a.b:2, c:1,nonsense,d:x").iter().map(|point| (point.name.clone(), point.left.load(std::sync::atomic::Ordering::SeqCst))).collect();
+      let found: Vec<_> =
+        points("a.b:2, c:1,nonsense,d:x").iter().map(|point| (point.name.clone(), point.left.load(std::sync::atomic::Ordering::SeqCst))).collect();
       assert_eq!(found, [("a.b".to_owned(), 2), ("c".to_owned(), 1)]);
     }
   }

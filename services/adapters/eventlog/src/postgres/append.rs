@@ -130,7 +130,11 @@ impl Lane {
         metrics::counter!("pa_log_append_failures_total", "stream" => self.stream.name()).increment(1);
         for request in batch {
           let (stream, partition) = (self.stream.name(), request.partition);
-          let answer = if unknown { AppendError::Unknown { stream, partition, source: None } } else { AppendError::Refused { stream, partition, reason: error.to_string() } };
+          let answer = if unknown {
+            AppendError::Unknown { stream, partition, source: None }
+          } else {
+            AppendError::Refused { stream, partition, reason: error.to_string() }
+          };
           answer_caller(request.reply, Err(answer));
         }
       }

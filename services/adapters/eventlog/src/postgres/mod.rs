@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
-use pa_store::pool::{Database, Role, assert_durable};
 use pa_store::Disposition;
 use pa_store::ops::log_identity as identity;
+use pa_store::pool::{Database, Role, assert_durable};
 use sqlx::PgPool;
 use tokio::sync::{Notify, mpsc, watch};
 

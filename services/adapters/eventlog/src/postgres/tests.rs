@@ -90,7 +90,8 @@ async fn another_process_is_woken() {
   one.set_others(true);
   let listening = Arc::clone(&two);
   let database = db.database.clone();
-  let task = tokio::spawn(async move { listening.listen(&database).await });
+  let mut tasks = tokio::task::JoinSet::new();
+  tasks.spawn(async move { listening.listen(&database).await });
   for n in 0..20 {
     let position = one.append(Stream::Inputs, 1, vec![crate::conformance::record(n, 10)]).await.unwrap()[0];
     loop {
@@ -101,5 +102,5 @@ async fn another_process_is_woken() {
       two.wait(Stream::Inputs, 1, position).await;
     }
   }
-  task.abort();
+  tasks.abort_all();
 }

@@ -77,7 +77,16 @@ impl SimLog {
   /// An empty log; the answer is the first process's view.
   pub fn new(partitions: Partition, sealed: bool, plan: Plan) -> Self {
     let identity = Identity { kind: "sim".to_owned(), id: Uuid::from_u128(1), partitions, sealed };
-    let state = State { identity, lanes: HashMap::new(), flight: InFlight::default(), plan, away: HashSet::new(), away_for_all: false, dead: HashSet::new(), processes: 1 };
+    let state = State {
+      identity,
+      lanes: HashMap::new(),
+      flight: InFlight::default(),
+      plan,
+      away: HashSet::new(),
+      away_for_all: false,
+      dead: HashSet::new(),
+      processes: 1,
+    };
     Self { shared: Arc::new(Shared { state: Mutex::new(state), landed: watch::Sender::new(0) }), process: 0 }
   }
 

@@ -5,135 +5,77 @@ use serde_json::Value;
 /// As far back as the rehearsal model remembers.
 const EARLIER_MAX: usize = 20;
 /// Prompt lines that name an attachment begin like this, in any letter case.
-const ATTACHMENT_MARKS: [&str; 5] = [
-    "[attachment",
-    "attachment:",
-    "<attachment",
-    "[file",
-    "[picture",
-];
+const ATTACHMENT_MARKS: [&str; 5] = ["[attachment", "attachment:", "<attachment", "[file", "[picture"];
 
 /// The language that an answer is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
-    English,
-    Chinese,
+  English,
+  Chinese,
 }
 
 /// The last message of the user and what surrounds it.
 #[derive(Debug)]
 pub(super) struct Ask {
-    /// The user's own words, without the lines that name attachments.
-    pub(super) words: String,
-    pub(super) language: Language,
-    pub(super) system: String,
-    pub(super) attachments: Vec<String>,
-    /// Pictures that came as pictures.
-    pub(super) pictures: usize,
-    /// What the user said before, oldest first.
-    pub(super) earlier: Vec<String>,
+  /// The user's own words, without the lines that name attachments.
+  pub(super) words: String,
+  pub(super) language: Language,
+  pub(super) system: String,
+  pub(super) attachments: Vec<String>,
+  /// Pictures that came as pictures.
+  pub(super) pictures: usize,
+  /// What the user said before, oldest first.
+  pub(super) earlier: Vec<String>,
 }
 
 impl Ask {
-    pub(super) fn read(body: &Value) -> Self {
-        let messages = body["messages"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let of_role = |role: &'static str| {
-            messages
-                .iter()
-                .filter(move |message| message["role"] == role)
-        };
-        let system = of_role("system")
-            .map(|message| text_of(&message["content"]))
-            .collect::<Vec<_>>()
-            .join("\n");
-        let mut said: Vec<String> = of_role("user")
-            .map(|message| text_of(&message["content"]))
-            .collect();
-        let last = said.pop().unwrap_or_default();
-        let (attachments, words): (Vec<&str>, Vec<&str>) =
-            last.lines().partition(|line| names_attachment(line));
-        let words = words.join("\n").trim().to_owned();
-        let pictures = of_role("user")
-            .next_back()
-            .map_or(0, |message| pictures_of(&message["content"]));
-        let earlier = said.split_off(said.len().saturating_sub(EARLIER_MAX));
-        Self {
-            language: language_of(&words),
-            attachments: attachments
-                .into_iter()
-                .map(|line| line.trim().to_owned())
-                .collect(),
-            words,
-            system,
-            pictures,
-            earlier,
-        }
-    }
+  pub(super) fn read(body: &Value) -> Self {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+    let system = of_role("system").map(|message| text_of(&message["content"])).collect::<Vec<_>>().join("\n");
+    let mut said: Vec<String> = of_role("user").map(|message| text_of(&message["content"])).collect();
+    let last = said.pop().unwrap_or_default();
+    let (attachments, words): (Vec<&str>, Vec<&str>) = last.lines().partition(|line| names_attachment(line));
+    let words = words.join("\n").trim().to_owned();
+    let pictures = of_role("user").next_back().map_or(0, |message| pictures_of(&message["content"]));
+    let earlier = said.split_off(said.len().saturating_sub(EARLIER_MAX));
+    Self { language: language_of(&words), attachments: attachments.into_iter().map(|line| line.trim().to_owned()).collect(), words, system, pictures, earlier }
+  }
 
-    /// Says whether one of the words stands in the message: English ones as whole words, Chinese ones anywhere.
-    pub(super) fn mentions(&self, words: &[&str]) -> bool {
-        let said = format!(
-            " {} ",
-            self.words
-                .to_lowercase()
-                .replace(|character: char| character.is_ascii_punctuation(), " ")
-        );
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = format!(" {said} ");
-        words.iter().any(|word| {
-            if word.is_ascii() {
-                said.contains(&format!(" {word} "))
-            } else {
-                said.contains(word)
-            }
-        })
-    }
+  /// Says whether one of the words stands in the message: English ones as whole words, Chinese ones anywhere.
+  pub(super) fn mentions(&self, words: &[&str]) -> bool {
+    let said = format!(" {} ", self.words.to_lowercase().replace(|character: char| character.is_ascii_punctuation(), " "));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!(" {said} ");
+    words.iter().any(|word| if word.is_ascii() { said.contains(&format!(" {word} ")) } else { said.contains(word) })
+  }
 
-    pub(super) fn in_language<'a>(&self, english: &'a str, chinese: &'a str) -> &'a str {
-        match self.language {
-            Language::English => english,
-            Language::Chinese => chinese,
-        }
+  pub(super) fn in_language<'a>(&self, english: &'a str, chinese: &'a str) -> &'a str {
+    match self.language {
+      Language::English => english,
+      Language::Chinese => chinese,
     }
+  }
 }
 
 /// Returns the text of a message's content, which is a string or a list of parts.
 pub(super) fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect::<Vec<_>>()
-            .join("\n"),
-        _ => String::new(),
-    }
+  match content {
+    Value::String(text) => text.clone(),
+    Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+    _ => String::new(),
+  }
 }
 
 fn pictures_of(content: &Value) -> usize {
-    content.as_array().map_or(0, |parts| {
-        parts
-            .iter()
-            .filter(|part| part["type"] == "image_url")
-            .count()
-    })
+  content.as_array().map_or(0, |parts| parts.iter().filter(|part| part["type"] == "image_url").count())
 }
 
 fn names_attachment(line: &str) -> bool {
-    let line = line.trim_start().to_lowercase();
-    ATTACHMENT_MARKS.iter().any(|mark| line.starts_with(mark))
+  let line = line.trim_start().to_lowercase();
+  ATTACHMENT_MARKS.iter().any(|mark| line.starts_with(mark))
 }
 
 fn language_of(words: &str) -> Language {
-    if words
-        .chars()
-        .any(|character| matches!(character, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}'))
-    {
-        Language::Chinese
-    } else {
-        Language::English
-    }
+  if words.chars().any(|character| matches!(character, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}')) { Language::Chinese } else { Language::English }
 }

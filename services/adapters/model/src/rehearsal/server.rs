@@ -31,138 +31,101 @@ const CONTEXT_TOKENS: u32 = 32_768;
 /// How the rehearsal model behaves.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Between two pieces, so that a person sees the answer being written; zero sends it at once.
-    pub pause: Duration,
-    /// The model's name.
-    pub model: String,
+  /// Between two pieces, so that a person sees the answer being written; zero sends it at once.
+  pub pause: Duration,
+  /// The model's name.
+  pub model: String,
 }
 
 impl Default for Options {
-    fn default() -> Self {
-        Self {
-            pause: Duration::from_millis(40),
-            model: "rehearsal".to_owned(),
-        }
-    }
+  fn default() -> Self {
+    Self { pause: Duration::from_millis(40), model: "rehearsal".to_owned() }
+  }
 }
 
 /// A running server; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Server {
-    pub(super) address: SocketAddr,
-    pub(super) model: String,
-    pub(super) stop: oneshot::Sender<()>,
-    pub(super) tasks: JoinSet<io::Result<()>>,
+  pub(super) address: SocketAddr,
+  pub(super) model: String,
+  pub(super) stop: oneshot::Sender<()>,
+  pub(super) tasks: JoinSet<io::Result<()>>,
 }
 
 /// Serves the rehearsal model on a bound listener.
 pub fn serve(listener: TcpListener, options: Options) -> io::Result<Server> {
-    let address = listener.local_addr()?;
-    let model = options.model.clone();
-    let router = Router::new()
-        .route("/v1/chat/completions", post(answer))
-        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(Arc::new(options));
-    let (stop, stopped) = oneshot::channel();
-    let mut tasks = JoinSet::new();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async {
-        // A dropped sender is a stop as well.
-        stopped.await.unwrap_or_default();
-    });
-    tasks.spawn(serving.into_future());
-    Ok(Server {
-        address,
-        model,
-        stop,
-        tasks,
-    })
+  let address = listener.local_addr()?;
+  let model = options.model.clone();
+  let router = Router::new().route("/v1/chat/completions", post(answer)).layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Arc::new(options));
+  let (stop, stopped) = oneshot::channel();
+  let mut tasks = JoinSet::new();
+  let serving = axum::serve(listener, router).with_graceful_shutdown(async {
+    // A dropped sender is a stop as well.
+    stopped.await.unwrap_or_default();
+  });
+  tasks.spawn(serving.into_future());
+  Ok(Server { address, model, stop, tasks })
 }
 
 impl Server {
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
+  pub fn address(&self) -> SocketAddr {
+    self.address
+  }
 
-    /// Returns what a model configuration names as its base address.
-    pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
-    }
+  /// Returns what a model configuration names as its base address.
+  pub fn base_url(&self) -> String {
+    format!("http://{}/v1", self.address)
+  }
 
-    /// Returns the configuration that leads to this server.
-    pub fn config(&self) -> Config {
-        Config {
-            context_tokens: CONTEXT_TOKENS,
-            sees_pictures: true,
-            ..Config::new(self.base_url(), self.model.clone())
-        }
-    }
+  /// Returns the configuration that leads to this server.
+  pub fn config(&self) -> Config {
+    Config { context_tokens: CONTEXT_TOKENS, sees_pictures: true, ..Config::new(self.base_url(), self.model.clone()) }
+  }
 
-    /// Takes no further requests, lets running answers end for a moment, then ends.
-    pub async fn stop(self) {
-        let Self {
-            stop, mut tasks, ..
-        } = self;
-        drop(stop);
-        if tokio::time::timeout(STOP_GRACE, tasks.join_next())
-            .await
-            .is_err()
-        {
-            tasks.abort_all();
-        }
+  /// Takes no further requests, lets running answers end for a moment, then ends.
+  pub async fn stop(self) {
+    let Self { stop, mut tasks, .. } = self;
+    drop(stop);
+    if tokio::time::timeout(STOP_GRACE, tasks.join_next()).await.is_err() {
+      tasks.abort_all();
     }
+  }
 }
 
 async fn answer(State(options): State<Arc<Options>>, body: Bytes) -> Response {
-    match serde_json::from_slice(&body) {
-        Ok(request) => plain(&options, &request),
-        Err(_) => refuse(),
-    }
+  match serde_json::from_slice(&body) {
+    Ok(request) => plain(&options, &request),
+    Err(_) => refuse(),
+  }
 }
 
 /// Answers by the table of skills.
 pub(super) fn plain(options: &Options, request: &Value) -> Response {
-    let said = skills::answer(&Ask::read(request));
-    let model = request["model"]
-        .as_str()
-        .unwrap_or(&options.model)
-        .to_owned();
-    let end = frames::chunk(&model, "{}", Some("stop"))
-        + &frames::usage(&model, &frames::counted(request, &said))
-        + frames::DONE;
-    let pause = options.pause;
-    if pause.is_zero() {
-        let all = frames::pieces(&said)
-            .map(|piece| frames::text(&model, piece))
-            .chain([end])
-            .collect::<String>();
-        return event_stream(Body::from(all));
+  let said = skills::answer(&Ask::read(request));
+  let model = request["model"].as_str().unwrap_or(&options.model).to_owned();
+  let end = frames::chunk(&model, "{}", Some("stop")) + &frames::usage(&model, &frames::counted(request, &said)) + frames::DONE;
+  let pause = options.pause;
+  if pause.is_zero() {
+    let all = frames::pieces(&said).map(|piece| frames::text(&model, piece)).chain([end]).collect::<String>();
+    return event_stream(Body::from(all));
+  }
+  let mut events: Vec<String> = frames::pieces(&said).map(|piece| frames::text(&model, piece)).collect();
+  events.push(end);
+  let paced = stream::iter(events.into_iter().enumerate()).then(move |(at, event)| async move {
+    if at > 0 {
+      tokio::time::sleep(pause).await;
     }
-    let mut events: Vec<String> = frames::pieces(&said)
-        .map(|piece| frames::text(&model, piece))
-        .collect();
-    events.push(end);
-    let paced = stream::iter(events.into_iter().enumerate()).then(move |(at, event)| async move {
-        if at > 0 {
-            tokio::time::sleep(pause).await;
-        }
-        Ok::<_, io::Error>(Bytes::from(event))
-    });
-    event_stream(Body::from_stream(paced))
+    Ok::<_, io::Error>(Bytes::from(event))
+  });
+  event_stream(Body::from_stream(paced))
 }
 
 pub(super) fn event_stream(body: Body) -> Response {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream"),
-    );
-    response
+  let mut response = Response::new(body);
+  response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+  response
 }
 
 pub(super) fn refuse() -> Response {
-    (
-        StatusCode::BAD_REQUEST,
-        Json(json!({"error": {"message": "the body is no JSON"}})),
-    )
-        .into_response()
+  (StatusCode::BAD_REQUEST, Json(json!({"error": {"message": "the body is no JSON"}}))).into_response()
 }
