@@ -5,3 +5,4 @@
 pub mod agent;
 pub mod decider;
 pub mod projector;
+pub mod scheduler;

@@ -1,1 +1,11 @@
-//! x
+//! The agent stage over a log in memory, with time that tests own.
+
+mod calls;
+mod model;
+mod ports;
+mod turns;
+mod world;
+
+use model::{Line, ScriptedModel};
+use ports::Rows;
+use world::World;
