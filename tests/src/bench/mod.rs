@@ -1,0 +1,105 @@
+//! The bench: what the product does beside what a rival would do, in the same run, on the same machine and the same Postgres.
+//!
+//! Every figure is one JSON line: `{name, engine, unit, control, ours, ratio, cpu_us_per_unit, target, met, …}`. Controls are interleaved with ours (control, ours,
+//! control, ours …) and the medians count; the pair ratios' worst is there too. The log is the embedded one on a private Postgres of the bench's own, with `fsync` and
+//! `synchronous_commit` on, which is asserted. Nothing here fails for a slow number: the bench prints, people judge.
+//!
+//! What is measured in the bench's own process (append, ingest, replay, project) runs the crates as the product links them; all else (visible, push, first piece, turn,
+//! restart, memory) runs the release build of `pa` and speaks to it from outside. The model is a scripted one in the bench's process: its CPU is never counted as ours,
+//! but it and the clients share the machine's cores with us, as a rival's would.
+//!
+//! `line` prints and compares, `measure` has rounds and medians, `server` is the Postgres, `raw` the control, `product` the program under measure.
+
+mod append;
+mod client;
+mod cpu;
+mod first_piece;
+mod http;
+mod ingest;
+mod latency;
+mod line;
+mod measure;
+mod memory;
+mod model;
+mod options;
+mod product;
+mod project;
+mod raw;
+mod replay;
+mod restart;
+mod samples;
+mod server;
+mod socket;
+mod traffic;
+mod turns;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use futures::future::LocalBoxFuture;
+
+use line::Printer;
+use options::Options;
+use server::Server;
+
+/// Where a figure runs and what it prints with.
+struct Bench {
+  options: Options,
+  server: Server,
+  printer: Printer,
+}
+
+type Figure = for<'b> fn(&'b mut Bench) -> LocalBoxFuture<'b, Result<()>>;
+
+/// The figures in the order in which they run; some come out of one run together. The first ones need no product.
+const FIGURES: &[(&[&str], Figure)] = &[
+  (&["append"], |bench| Box::pin(append::run(bench))),
+  (&["ingest"], |bench| Box::pin(ingest::run(bench))),
+  (&["replay"], |bench| Box::pin(replay::run(bench))),
+  (&["project"], |bench| Box::pin(project::run(bench))),
+  (&["visible", "push", "turn"], |bench| Box::pin(turns::run(bench))),
+  (&["first_piece"], |bench| Box::pin(first_piece::run(bench))),
+  (&["restart"], |bench| Box::pin(restart::run(bench))),
+  (&["memory"], |bench| Box::pin(memory::run(bench))),
+];
+
+/// Runs what the command line asks for.
+pub(crate) fn main() -> ExitCode {
+  let ran = tokio::runtime::Builder::new_multi_thread()
+    .thread_name("bench")
+    .enable_all()
+    .build()
+    .context("start the runtime")
+    .and_then(|runtime| runtime.block_on(run()));
+  match ran {
+    Ok(()) => ExitCode::SUCCESS,
+    Err(error) => {
+      eprintln!("bench: {error:#}");
+      ExitCode::FAILURE
+    }
+  }
+}
+
+async fn run() -> Result<()> {
+  let options = Options::parse(FIGURES.iter().flat_map(|(names, _)| names.iter().copied()))?;
+  let printer = Printer::new(options.compare.as_deref())?;
+  let server = Server::start().await?;
+  eprintln!("bench: {}", server.description().await?);
+  let mut bench = Bench { options, server, printer };
+  tokio::select! {
+    ran = figures(&mut bench) => ran?,
+    stopped = tokio::signal::ctrl_c() => stopped.context("listen for an interrupt")?,
+  }
+  bench.server.stop().await
+}
+
+async fn figures(bench: &mut Bench) -> Result<()> {
+  for (names, figure) in FIGURES {
+    if names.iter().any(|name| bench.options.wants(name)) {
+      let names = names.join(", ");
+      eprintln!("bench: {names} …");
+      figure(bench).await.with_context(|| format!("measure {names}"))?;
+    }
+  }
+  Ok(())
+}

@@ -1,0 +1,178 @@
+//! The control: what a rival would write who needs nothing but ordered, durable rows.
+//!
+//! The same tables as the embedded log (in a database of its own), the same head row locked by each append, the same two lanes that take what waits and commit it in one
+//! statement; `UNNEST`, prepared once, a connection a lane. It seals nothing, encodes nothing, checks nothing: it is handed finished bytes.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use pa_eventlog::{Partition, Position, Record};
+use pa_store::{Database, Role};
+use sqlx::Row as _;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::Connection as _;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// As the embedded log's.
+const LANES: u16 = 2;
+const LANE_QUEUE: usize = 1_024;
+const BATCH_RECORDS_MAX: usize = 1_024;
+
+const INSERT: &str = "WITH moved AS (\
+   UPDATE log.heads AS h SET next = h.next + w.n FROM unnest($1::int2[], $2::int8[]) AS w(part, n) \
+   WHERE h.stream = 'events' AND h.part = w.part RETURNING h.part, h.next - w.n AS base), \
+ landed AS (\
+   INSERT INTO log.events (part, pos, id, type, source, meta, trace, value) \
+   SELECT r.part, m.base + r.n, r.id, r.type, r.source, r.meta, NULL, r.value \
+   FROM unnest($3::int2[], $4::int8[], $5::uuid[], $6::text[], $7::text[], $8::bytea[], $9::bytea[]) \
+     AS r(part, n, id, type, source, meta, value) JOIN moved m ON m.part = r.part) \
+ SELECT part, base FROM moved";
+
+const READ: &str = "SELECT pos, id, type, source, meta, value FROM log.events WHERE part = $1 AND pos >= $2 ORDER BY pos LIMIT $3";
+
+struct Request {
+  part: i16,
+  records: Vec<Record>,
+  reply: oneshot::Sender<Position>,
+}
+
+/// A raw log.
+pub(super) struct RawLog {
+  lanes: Vec<mpsc::Sender<Request>>,
+  /// The end that was acknowledged, for who waits at it.
+  end: watch::Sender<Position>,
+}
+
+impl RawLog {
+  pub(super) async fn open(database: &Database, partitions: Partition) -> Result<Self> {
+    let end = watch::Sender::new(0);
+    let mut lanes = Vec::new();
+    for lane in 0..LANES {
+      let mut connection = PgConnection::connect_with(&database.connect_options(Role::Log, None)).await.context("connect a lane")?;
+      if lane == 0 {
+        sqlx::query("INSERT INTO log.heads (stream, part) SELECT 'events', part FROM generate_series(0, $1::int2 - 1) AS part ON CONFLICT DO NOTHING")
+          .bind(i16::try_from(partitions).context("few partitions")?)
+          .execute(&mut connection)
+          .await
+          .context("make the raw log's heads")?;
+      }
+      let (sender, receiver) = mpsc::channel(LANE_QUEUE);
+      lanes.push(sender);
+      spawn(write(connection, receiver, end.clone()));
+    }
+    Ok(Self { lanes, end })
+  }
+
+  /// Appends finished records; durable when it returns.
+  pub(super) async fn append(&self, partition: Partition, records: Vec<Record>) -> Result<Position> {
+    let (reply, answer) = oneshot::channel();
+    let part = i16::try_from(partition).context("few partitions")?;
+    self.lanes[usize::from(partition % LANES)].send(Request { part, records, reply }).await.context("the lane has ended")?;
+    answer.await.context("the raw append failed")
+  }
+
+  pub(super) fn end(&self) -> watch::Receiver<Position> {
+    self.end.subscribe()
+  }
+}
+
+/// Reads finished rows.
+pub(super) struct RawReader {
+  connection: PgConnection,
+  part: i16,
+  pub(super) position: Position,
+}
+
+impl RawReader {
+  pub(super) async fn open(database: &Database, partition: Partition) -> Result<Self> {
+    let connection = PgConnection::connect_with(&database.connect_options(Role::Log, None)).await.context("connect a reader")?;
+    Ok(Self { connection, part: i16::try_from(partition).context("few partitions")?, position: 0 })
+  }
+
+  /// Reads on and touches each byte; the number of rows and the sum of their bytes.
+  pub(super) async fn read(&mut self, limit: i64) -> Result<(u64, u64)> {
+    let rows: Vec<PgRow> = sqlx::query(READ).bind(self.part).bind(self.position).bind(limit).fetch_all(&mut self.connection).await.context("read raw rows")?;
+    let mut sum = 0;
+    for row in &rows {
+      let (meta, value): (&[u8], &[u8]) = (row.try_get(4)?, row.try_get(5)?);
+      sum += meta.iter().chain(value).map(|byte| u64::from(*byte)).sum::<u64>();
+    }
+    if let Some(last) = rows.last() {
+      self.position = last.try_get::<i64, _>(0)? + 1;
+    }
+    Ok((rows.len() as u64, sum))
+  }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a lane ends by itself when its log is dropped")]
+fn spawn(lane: impl Future<Output = ()> + Send + 'static) {
+  tokio::spawn(lane);
+}
+
+async fn write(mut connection: PgConnection, mut requests: mpsc::Receiver<Request>, end: watch::Sender<Position>) {
+  let mut left_over = None;
+  loop {
+    let first = match left_over.take() {
+      Some(request) => Some(request),
+      None => requests.recv().await,
+    };
+    let Some(first) = first else { return };
+    let mut records = first.records.len();
+    let mut batch = vec![first];
+    while let Ok(next) = requests.try_recv() {
+      records += next.records.len();
+      if records > BATCH_RECORDS_MAX {
+        left_over = Some(next);
+        break;
+      }
+      batch.push(next);
+    }
+    match insert(&mut connection, &batch).await {
+      Ok(mut bases) => {
+        for request in batch {
+          let Some(base) = bases.get_mut(&request.part) else { continue };
+          let first = *base;
+          *base += i64::try_from(request.records.len()).unwrap_or(0);
+          end.send_replace(*base);
+          // Who went away needs no answer.
+          drop(request.reply.send(first));
+        }
+      }
+      // The callers hear it as a lane that has ended.
+      Err(error) => return eprintln!("bench: a raw append failed: {error}"),
+    }
+  }
+}
+
+async fn insert(connection: &mut PgConnection, batch: &[Request]) -> Result<BTreeMap<i16, i64>, sqlx::Error> {
+  let mut counts: BTreeMap<i16, i64> = BTreeMap::new();
+  let (mut part, mut n, mut id) = (Vec::new(), Vec::new(), Vec::new());
+  let (mut type_name, mut source, mut meta, mut value): (Vec<&str>, Vec<&str>, Vec<&[u8]>, Vec<&[u8]>) = Default::default();
+  for request in batch {
+    let count = counts.entry(request.part).or_default();
+    for record in &request.records {
+      part.push(request.part);
+      n.push(*count);
+      id.push(record.id);
+      type_name.push(&record.type_name);
+      source.push(&record.source);
+      meta.push(&record.meta);
+      value.push(&record.value);
+      *count += 1;
+    }
+  }
+  let (moved, by): (Vec<i16>, Vec<i64>) = counts.into_iter().unzip();
+  let rows = sqlx::query(INSERT)
+    .bind(moved)
+    .bind(by)
+    .bind(part)
+    .bind(n)
+    .bind(id)
+    .bind(type_name)
+    .bind(source)
+    .bind(meta)
+    .bind(value)
+    .fetch_all(connection)
+    .await?;
+  rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}

@@ -1,0 +1,109 @@
+//! The bench's private Postgres: durable, and nobody else's.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pa_store::private_postgres::{Config, PrivatePostgres};
+use pa_store::{Database, Role, assert_durable};
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::cpu;
+
+/// The bench's own pools and a product's beside each other.
+const CONNECTIONS: u32 = 200;
+
+/// A Postgres that ends with this value.
+pub(super) struct Server {
+  postgres: PrivatePostgres,
+  /// `None` once it is stopped.
+  pid: Option<i32>,
+  next: AtomicU32,
+  folder: tempfile::TempDir,
+}
+
+/// A migrated database.
+pub(super) struct Fresh {
+  pub(super) url: String,
+  pub(super) database: Database,
+}
+
+impl Server {
+  pub(super) async fn start() -> Result<Self> {
+    let folder = tempfile::Builder::new().prefix("pa-bench-").tempdir().context("make the bench's folder")?;
+    // As root the server runs as another user, who passes this folder.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).context("open the bench's folder")?;
+    let postgres = PrivatePostgres::start(&folder.path().join("postgres"), Config { connections: CONNECTIONS }).await.context("start a private Postgres")?;
+    let pid = Some(postgres.pid().await);
+    Ok(Self { postgres, pid, next: AtomicU32::new(1), folder })
+  }
+
+  /// A folder for whatever a figure keeps.
+  pub(super) fn folder(&self, name: &str) -> std::path::PathBuf {
+    self.folder.path().join(name)
+  }
+
+  /// A fresh database with all that migrations make; its commits wait for the disk, or this fails.
+  pub(super) async fn fresh(&self) -> Result<Fresh> {
+    let name = format!("b{}", self.next.fetch_add(1, Ordering::Relaxed));
+    self.execute(&format!("CREATE DATABASE {name}")).await?;
+    let url = self.postgres.url_of(&name);
+    let database = Database::new(&url).context("the address of a fresh database")?;
+    let pool = database.pool(Role::Log);
+    pa_store::migrate(&database.pool(Role::Tool)).await.context("migrate a fresh database")?;
+    assert_durable(&pool).await.context("commits must wait for the disk")?;
+    pool.close().await;
+    Ok(Fresh { url, database })
+  }
+
+  /// Writes all that is dirty, so that no round pays for the one before.
+  pub(super) async fn settle(&self) -> Result<()> {
+    self.execute("CHECKPOINT").await
+  }
+
+  async fn execute(&self, statement: &str) -> Result<()> {
+    let mut connection = PgConnection::connect(&self.postgres.url_of("postgres")).await.context("connect to the private Postgres")?;
+    sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.with_context(|| statement.to_owned())?;
+    connection.close().await.context("close a connection")
+  }
+
+  /// CPU time of the server with all its processes.
+  pub(super) fn cpu(&self) -> Result<Duration> {
+    cpu::of_family(self.pid.context("the private Postgres is stopped")?)
+  }
+
+  /// The server in one line.
+  pub(super) async fn description(&self) -> Result<String> {
+    let mut connection = PgConnection::connect(&self.postgres.url_of("postgres")).await.context("connect to the private Postgres")?;
+    let settings: Vec<(String, String)> = sqlx::query_as(
+      "SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method') ORDER BY name",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .context("read the server's settings")?;
+    connection.close().await.context("close a connection")?;
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let settings: Vec<String> = settings.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Ok(format!("{cores} cores, Postgres {}", settings.join(" ")))
+  }
+
+  pub(super) async fn stop(mut self) -> Result<()> {
+    self.postgres.stop().await.context("stop the private Postgres")?;
+    self.pid = None;
+    Ok(())
+  }
+}
+
+impl Drop for Server {
+  fn drop(&mut self) {
+    if let Some(pid) = self.pid
+      && let Err(error) = kill(Pid::from_raw(pid), Signal::SIGQUIT)
+    {
+      eprintln!("bench: the private Postgres (process {pid}) is left running: {error}");
+    }
+  }
+}
