@@ -1,5 +1,9 @@
 //! The edge: page, GraphQL, files, sign-in, webhooks and operations over HTTP.
 //!
+//! Reads: the read model, `pa.events` (decisions, bodies for the audit)
+//! Appends: `pa.inputs` (what clients ask for)
+//! Effects: answers requests and subscriptions; stages uploads and enters attached ones as blobs; tokens of sign-in and sessions
+//!
 //! Only this crate knows HTTP-in and GraphQL. It decides nothing: a mutation is checked for its form, appended, and answered with the decision as read back; a query
 //! reads the read model; a subscription reads it again after each commit. Invariants:
 //! - Nobody sees another account's data: every read and write names the account of the credential.

@@ -1,8 +1,8 @@
 //! The projector: facts into the read model.
 //!
-//! Reads: `pa.events`.
-//! Appends: nothing.
-//! Effects: the tables of this binary's read schema, and signals to those who wait for them.
+//! Reads: `pa.events`
+//! Appends: nothing
+//! Effects: the tables of this binary's read schema, and signals to those who wait for them
 //!
 //! One task a partition: wait, read what is there, fold, commit rows and position together, tell. Invariants:
 //! - Nothing is skipped: whatever fails is tried again from the position that the database has, until it works or an operator acts. Only what fails for one agent parks
