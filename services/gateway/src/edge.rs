@@ -23,7 +23,7 @@ use crate::auth::{Places, Sessions, Sockets, Throttle};
 use crate::graphql::{self, Schema};
 use crate::http::headers::page_policy;
 use crate::http::operations::{Metrics, Readiness};
-use crate::limits::{MUTATIONS_MAX, UPLOADS_MAX};
+use crate::limits::{MUTATIONS_MAX, SOCKETS_MAX, UPLOADS_MAX};
 use crate::updates::{Count, Feeds};
 
 /// A model that the installation offers; the first one offered is its default.
@@ -83,6 +83,7 @@ pub(crate) struct Inner {
   pub subscriptions: Count,
   pub mutations: Arc<Semaphore>,
   pub uploads: Arc<Semaphore>,
+  pub socket_places: Arc<Semaphore>,
 }
 
 impl Edge {
@@ -97,6 +98,7 @@ impl Edge {
       subscriptions: Count::default(),
       mutations: Arc::new(Semaphore::new(MUTATIONS_MAX)),
       uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
+      socket_places: Arc::new(Semaphore::new(SOCKETS_MAX)),
       parts,
     }))
   }

@@ -8,6 +8,10 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub(crate) const DISCARDED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long the rest of a refused body is awaited.
 pub(crate) const DISCARD_WITHIN: Duration = Duration::from_secs(2);
+/// Time for a whole GraphQL request to arrive: 2 MiB over a slow line.
+pub(crate) const REQUEST_WITHIN: Duration = Duration::from_mins(1);
+/// Time for a whole file to arrive: 20 MiB over a slow line.
+pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_mins(15);
 /// Bytes of a GraphQL document: ten times the page's longest.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// Nested brackets in a document: the parser recurses, and 64 is more than any tool's introspection needs.
@@ -52,6 +56,8 @@ pub(crate) const PINGS_PER_CHECK: u32 = 15;
 pub(crate) const OPERATIONS_PER_SOCKET_MAX: usize = 16;
 /// Sockets of one account: every tab of a few devices, and scripts.
 pub(crate) const SOCKETS_PER_ACCOUNT_MAX: usize = 64;
+/// Open sockets of one process, those that have not said who they are among them.
+pub(crate) const SOCKETS_MAX: usize = 16_384;
 /// Bytes of a socket's read buffer: small, because thousands of sockets are idle.
 pub(crate) const SOCKET_READ_BYTES: usize = 4 * 1024;
 /// Bytes that wait to be written to a socket at most: two of the longest frames.

@@ -9,6 +9,7 @@ use futures::StreamExt;
 use pa_store::ops::uploads::{self, Upload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
 
 use super::{bytes_max, failed, name};
 use crate::auth::{Viewer, unavailable};
@@ -16,6 +17,7 @@ use crate::edge::Edge;
 use crate::http::answer::Refusal;
 use crate::http::body::{discard, stated_length};
 use crate::http::trace::TraceId;
+use crate::limits::UPLOAD_WITHIN;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Named {
@@ -67,7 +69,8 @@ async fn staged(edge: &Edge, trace: TraceId, id: uuid::Uuid, headers: &HeaderMap
     return Err(Refusal::TooLarge { bytes_max: bytes_max() });
   }
   let chunks = stream.by_ref().map(|chunk| chunk.map_err(std::io::Error::other));
-  edge.blobs.stage(id, chunks).await.map_err(|error| {
+  let staging = timeout(UPLOAD_WITHIN, edge.blobs.stage(id, chunks)).await.map_err(|_| Refusal::Bad("the body came too slowly"))?;
+  staging.map_err(|error| {
     if matches!(error, pa_blobs::Error::TooLarge { .. }) {
       discard(stream, &edge.tasks);
     }

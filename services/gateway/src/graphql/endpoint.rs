@@ -1,4 +1,4 @@
-//! `POST /graphql`: one request, read within limits, mended, checked, run.
+//! `POST /graphql`: one request, read within limits, mended, checked, run. There is no `GET`: a link must not be able to ask anything.
 
 use std::sync::Arc;
 
@@ -49,11 +49,6 @@ pub(crate) async fn post(State(edge): State<Edge>, viewer: Viewer, trace: TraceI
     response.headers_mut().insert(header::SET_COOKIE, cookie);
   }
   Ok(response)
-}
-
-/// `GET /graphql` is not offered: a link must not be able to ask anything.
-pub(crate) async fn get() -> Response {
-  Refusal::Bad("send POST with application/json, or open /graphql/ws").into_response()
 }
 
 /// A form of another site can send some media types without asking the browser's permission; JSON isn't one of them.

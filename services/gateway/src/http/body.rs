@@ -6,10 +6,11 @@ use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use super::answer::Refusal;
-use crate::limits::{DISCARD_WITHIN, DISCARDED_BYTES_MAX};
+use crate::limits::{DISCARD_WITHIN, DISCARDED_BYTES_MAX, REQUEST_WITHIN};
 
 /// The whole body, if it has at most `bytes_max` bytes.
 pub(crate) async fn whole(headers: &HeaderMap, body: Body, bytes_max: usize, tasks: &TaskTracker) -> Result<Bytes, Refusal> {
@@ -19,8 +20,9 @@ pub(crate) async fn whole(headers: &HeaderMap, body: Body, bytes_max: usize, tas
     discard(stream, tasks);
     return Err(Refusal::TooLarge { bytes_max });
   }
+  let deadline = Instant::now() + REQUEST_WITHIN;
   let mut kept = BytesMut::with_capacity(stated.unwrap_or(0));
-  while let Some(chunk) = stream.next().await {
+  while let Some(chunk) = timeout_at(deadline, stream.next()).await.map_err(|_| Refusal::Bad("the body came too slowly"))? {
     let chunk = chunk.map_err(|_| Refusal::Bad("the body ended too early"))?;
     if kept.len() + chunk.len() > bytes_max {
       discard(stream, tasks);

@@ -15,6 +15,7 @@ use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::{any, get, post};
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use crate::auth::sign_in;
 use crate::edge::Edge;
@@ -23,11 +24,16 @@ use crate::{files, graphql, socket};
 pub use operations::{Metrics, Readiness, operations};
 pub use serve::serve;
 
+/// Bytes from which on compressing saves a packet.
+const COMPRESSED_FROM: u16 = 1_400;
+
 /// Every route of the edge.
 pub(crate) fn router(edge: Edge) -> Router {
   let operations = operations(edge.readiness.clone(), edge.metrics.clone());
-  let compressed =
-    Router::new().route("/graphql", post(graphql::endpoint::post).get(graphql::endpoint::get)).fallback(assets::page).layer(CompressionLayer::new());
+  let compressed = Router::new()
+    .route("/graphql", post(graphql::endpoint::post))
+    .fallback(assets::page)
+    .layer(CompressionLayer::new().compress_when(SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES)));
   // Not compressed: sockets compress nothing, files mostly are already, and the sign-in page is small.
   Router::new()
     .route("/graphql/ws", get(socket::upgrade))

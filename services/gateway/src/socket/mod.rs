@@ -11,6 +11,8 @@
 mod connection;
 mod protocol;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::http::HeaderMap;
@@ -32,6 +34,7 @@ pub(crate) async fn upgrade(State(edge): State<Edge>, Peer(peer): Peer, trace: T
     Ok(viewer) => viewer,
     Err(refusal) => return refusal.into_response(),
   };
+  let Ok(place) = Arc::clone(&edge.socket_places).try_acquire_owned() else { return Refusal::Busy.into_response() };
   let tasks = edge.tasks.clone();
   upgrade
     .protocols([PROTOCOL])
@@ -43,7 +46,12 @@ pub(crate) async fn upgrade(State(edge): State<Edge>, Peer(peer): Peer, trace: T
     .max_frame_size(REQUEST_BYTES_MAX)
     .on_failed_upgrade(|error| tracing::debug!(%error, "a socket's upgrade failed"))
     // Tracked, because a graceful stop does not know of upgraded connections.
-    .on_upgrade(move |socket| tasks.track_future(Connection::new(edge, peer, trace, viewer).run(socket)))
+    .on_upgrade(move |socket| {
+      tasks.track_future(async move {
+        Connection::new(edge, peer, trace, viewer).run(socket).await;
+        drop(place);
+      })
+    })
 }
 
 /// Who the headers say is there. A wrong credential is not refused here but by its close code, which a browser's script can read.

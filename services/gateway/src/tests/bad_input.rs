@@ -52,13 +52,13 @@ async fn what_is_no_json_request_is_refused_in_json() {
     assert_eq!(response.status(), status, "{media_type} {body}");
     assert!(response.json::<Value>().await.unwrap()["errors"][0]["message"].is_string());
   }
-  assert_eq!(world.get("/graphql?query={viewer{account}}").bearer_auth(&world.token).send().await.unwrap().status(), StatusCode::BAD_REQUEST);
+  assert_eq!(world.get("/graphql?query={viewer{account}}").bearer_auth(&world.token).send().await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[tokio::test]
 async fn a_document_beyond_the_limits_is_refused_without_being_run() {
   let world = World::new().await;
-  let aliases: String = (0..200).map(|n| format!("a{n}: viewer {{ account }} ")).collect();
+  let aliases = (0..200).map(|n| format!("a{n}: viewer {{ account }}")).collect::<Vec<_>>().join(" ");
   let deep = format!("{}{}", "{ a ".repeat(5_000), "}".repeat(5_000));
   for query in [
     format!("{{ {aliases} }}"),

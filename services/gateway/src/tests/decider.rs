@@ -44,6 +44,9 @@ pub(super) struct Decider {
   pub switches: watch::Receiver<Switches>,
 }
 
+/// A decision's events at their positions, and the mark after them.
+type Decided = (Vec<(i64, Meta, Event)>, Mark);
+
 /// Everything of the one partition.
 struct Run {
   decider: Decider,
@@ -53,7 +56,7 @@ struct Run {
   seq: i64,
   mark: Mark,
   /// Decided and not projected yet.
-  waiting: Vec<(Vec<(i64, Meta, Event)>, Mark)>,
+  waiting: Vec<Decided>,
 }
 
 impl Decider {
@@ -135,7 +138,7 @@ impl Run {
         return vec![settle::refused("REQUEST_KEY_CONFLICT")];
       }
       if known.0 != meta.id {
-        return vec![settle::repeated(known.0.into())];
+        return vec![settle::repeated(known.0)];
       }
     }
     let agent = self.agents.entry(meta.agent).or_insert_with(|| Agent { chain: NO_HASH, ..Agent::default() });

@@ -1,5 +1,6 @@
 //! Queries: pages, freshness, the audit, and how many statements they cost.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -19,7 +20,7 @@ impl Visit for Statements {
     // The first words of a statement come first, and then the whole of one that is longer.
     match field.name() {
       "summary" => self.0.lock().push(format!("{value:?}")),
-      "db.statement" => self.0.lock().last_mut().expect("the summary comes first").push_str(&format!("{value:?}")),
+      "db.statement" => write!(self.0.lock().last_mut().expect("the summary comes first"), "{value:?}").unwrap(),
       _ => {}
     }
   }

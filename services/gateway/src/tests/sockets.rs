@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::SinkExt;
+use futures::{SinkExt, StreamExt};
 use pa_domain::{ConversationId, MessageId};
 use pa_eventlog::pieces::Piece;
 use pa_store::ops::tokens::{self, Kind, TokenHash};
@@ -165,6 +165,16 @@ async fn subscriptions_end_with_their_socket_and_a_slow_reader_is_closed() {
   let mut other = world.updates(json!(null)).await;
   world.pieces.step(world.owner, ConversationId(Uuid::from_u128(6)), Some("MEMORY"));
   other.until(|change| change["__typename"] == "StepNamed").await;
+}
+
+#[tokio::test]
+async fn a_silent_client_is_not_awaited_and_a_quiet_one_is_pinged() {
+  let world = World::new().await;
+  let mut silent = world.plain_socket().await;
+  let mut quiet = world.owner_socket().await;
+  assert_eq!(silent.closed().await, 4408);
+  let pinged = tokio::time::timeout(PATIENCE, quiet.0.next()).await.unwrap();
+  assert_eq!(pinged.unwrap().unwrap(), Message::text(r#"{"type":"ping"}"#));
 }
 
 #[tokio::test]
