@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::process::{Answer, Request};
 use super::record::{Acknowledged, Told};
+use super::tools::some_wish;
 use super::world::World;
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(8);
@@ -99,7 +100,7 @@ impl Owner {
         (2, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::retry(job))).await),
         (3 | 4, _) => self.name(&mut random, key, number).await,
         _ => {
-          let text = format!("message {key}");
+          let text = format!("message {key} {}", some_wish(&mut random));
           let resolved = resolve(world, &mut random, &request(agent, key, inputs::message(&text))).await;
           match resolved.refused() {
             Some(reason) => world.record.problem(format!("a message of {agent} was refused: {reason}")),
@@ -129,7 +130,7 @@ pub(super) async fn reconcile(world: Arc<World>, seed: u64) {
     sleep(Duration::from_millis(random.random_range(1_000..5_000))).await;
     let calls = world.shared.model.store().calls();
     for (agent, row) in calls.into_iter().filter(|(_, row)| row.unknown && row.class == Class::External) {
-      let executed = world.shared.tools.happened(row.id);
+      let executed = world.shared.ledger.happened(row.id);
       let key = format!("reconcile/{}/{executed}", row.id);
       world.record.reconciled(row.id, executed);
       drop(resolve(&world, &mut random, &request(agent, key, inputs::reconcile(row.job, row.id, executed))).await);
@@ -152,7 +153,7 @@ impl Contact {
     let conversation: ConversationId = inputs::channel(self.number);
     for number in 0..self.messages {
       sleep(Duration::from_millis(random.random_range(0..3_000))).await;
-      let text = format!("contact {} says {number}", self.number);
+      let text = format!("contact {} says {number} {}", self.number, some_wish(&mut random));
       let received: conversation::Input = inputs::received(conversation, &text).into();
       let request = Request {
         agent: self.agent,

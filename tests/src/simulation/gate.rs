@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::traps::{Moment, Traps};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
   Running,
@@ -70,13 +72,14 @@ impl Gate {
 pub(super) struct GatedLog {
   pub(super) log: SimLog,
   gate: Gate,
+  traps: Traps,
   /// Inputs on which a decider dies before its decision is sent.
   deadly: Arc<Mutex<Vec<Uuid>>>,
 }
 
 impl GatedLog {
-  pub(super) fn new(log: SimLog, gate: Gate, deadly: Arc<Mutex<Vec<Uuid>>>) -> Self {
-    Self { log, gate, deadly }
+  pub(super) fn new(log: SimLog, gate: Gate, traps: Traps, deadly: Arc<Mutex<Vec<Uuid>>>) -> Self {
+    Self { log, gate, traps, deadly }
   }
 
   fn dies_on(&self, stream: Stream, records: &[Record]) -> bool {
@@ -95,7 +98,11 @@ impl EventLog for GatedLog {
       self.gate.kill();
       self.gate.pass().await;
     }
+    let name = records.first().map_or_else(String::new, |record| format!("{}/{}", stream.name(), record.type_name));
+    self.traps.spring(Moment::Before, &name);
+    self.gate.pass().await;
     let answer = self.log.append(stream, partition, records).await;
+    self.traps.spring(Moment::After, &name);
     self.gate.pass().await;
     answer
   }

@@ -1,7 +1,7 @@
 //! The simulator: the product's decider, log readers and folds in a world that a seed repeats, with everything going wrong that may go wrong.
 //!
-//! A run is a [`world`] of two or three processes over one log and one database in memory, on a clock that jumps. People write, stop, retry ([`client`]); workers
-//! and observers do what is asked for ([`worker`], [`observer`]); [`chaos`] crashes, stops, cuts and restores. When everything is healed it must settle, and the
+//! A run is a [`world`] of two or three processes over one log and one database in memory, on a clock that jumps. People write, stop, retry ([`client`]); the product's
+//! workers and schedulers do what is asked for, over [`ports`] and [`tools`] in memory; [`chaos`] crashes, stops, cuts and restores. When everything is healed it must settle, and the
 //! [`oracle`] compares the log with all that the outside was told and did. [`mutants`] switches each guard of the protocol off: the oracle must notice. `cases` are
 //! the traces of the model check by name. A failing seed is printed; `PA_SIM_SEED` runs one, `PA_SIM_SEEDS` another number of them.
 
@@ -9,18 +9,17 @@ mod chaos;
 mod client;
 mod clock;
 mod gate;
-mod leases;
 mod model;
 mod mutants;
-mod observer;
 mod oracle;
+mod ports;
 mod process;
 mod record;
 mod run;
 mod store;
 mod tools;
+mod traps;
 mod view;
-mod worker;
 mod world;
 
 use run::run;

@@ -9,12 +9,15 @@ use pa_domain::{AgentId, Input, NodeId, Origin};
 use pa_eventlog::appender::{self, Appender, Submission};
 use pa_eventlog::compose::Composer;
 use pa_eventlog::opener::Opener;
+use pa_eventlog::pieces::Pieces;
 use pa_eventlog::reader::Decision;
 use pa_eventlog::seal::Keys;
 use pa_eventlog::sim::{Fate, SimLog};
 use pa_eventlog::tail::Tail;
 use pa_eventlog::{AppendError, EventLog, Partition};
+use pa_pipeline::agent::{self, AgentParts, Config, Models};
 use pa_pipeline::decider::{self, Eraser, KeyMaker, Parts, Status};
+use pa_pipeline::scheduler::{self, SchedulerParts};
 use pa_store::clock::{Clock, Ids};
 use pa_store::keys::KeyRing;
 use pa_store::lease::Holder;
@@ -29,10 +32,11 @@ use uuid::Uuid;
 use super::clock::{SimClock, SimIds};
 use super::gate::{Gate, GatedLog};
 use super::model::Projector;
-use super::observer::Observer;
+use super::ports::Ports;
 use super::store::SimStore;
 use super::view::View;
-use super::worker::Worker;
+use super::tools::SimModel;
+use super::traps::Traps;
 use super::world::{PARTITIONS, Shared};
 
 /// How long a mutation waits for its decision.
@@ -57,6 +61,7 @@ impl Roles {
 pub(super) struct Process {
   pub(super) holder: Holder,
   pub(super) gate: Gate,
+  pub(super) traps: Traps,
   pub(super) log: SimLog,
   pub(super) store: SimStore,
   pub(super) tail: Arc<Tail>,
@@ -117,10 +122,10 @@ impl Process {
     let Life { node, number, seed, .. } = life;
     let name = node * 1_000_000 + number;
     let holder = Holder { node: NodeId(Uuid::from_u128(0xaa00 + u128::from(node))), process: Uuid::from_u128(0xbb_0000_0000 + u128::from(name)) };
-    let gate = Gate::open();
+    let (gate, traps) = (Gate::open(), Traps::default());
     let sim = shared.log.fork();
-    let log: Arc<dyn EventLog> = Arc::new(GatedLog::new(sim.clone(), gate.clone(), Arc::clone(&shared.deadly)));
-    let store = SimStore::new(shared.database.clone(), holder, gate.clone(), seed ^ name);
+    let log: Arc<dyn EventLog> = Arc::new(GatedLog::new(sim.clone(), gate.clone(), traps.clone(), Arc::clone(&shared.deadly)));
+    let store = SimStore::new(shared.database.clone(), holder, gate.clone(), traps.clone(), seed ^ name);
     store.set_trouble(|trouble| *trouble = shared.trouble);
     let keys: Arc<dyn Keys> = Arc::new(shared.keys.clone());
     let opener = Arc::new(Opener::new(Arc::clone(&keys), shared.sealed));
@@ -147,7 +152,7 @@ impl Process {
     };
     let decides = (0..PARTITIONS).filter(|_| life.roles.decides);
     let statuses = decider::run(&parts, decides, &tracker, &stop);
-    let process = Self { holder, gate, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
+    let process = Self { holder, gate, traps, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
     process.project(shared, life.roles, &log, &opener);
     if life.roles.works {
       process.work(shared, &ids, clock, seed ^ name);
@@ -168,21 +173,26 @@ impl Process {
   }
 
   fn work(&self, shared: &Shared, ids: &Arc<dyn Ids>, clock: Arc<dyn Clock>, seed: u64) {
-    let worker = Worker {
-      store: self.store.clone(),
+    let random = Arc::new(Mutex::new(StdRng::seed_from_u64(seed)));
+    let (store, model, view) = (self.store.clone(), shared.model.clone(), Arc::clone(&self.view));
+    let ports = Arc::new(Ports { store, model, view, clock: Arc::clone(&clock), begin: shared.begin });
+    let parts = AgentParts {
+      queue: ports.clone(),
+      history: ports.clone(),
+      models: Models::new(Arc::new(SimModel::new(&random)), []),
+      tools: shared.ledger.tools(&random),
       appender: self.appender.clone(),
       tail: Arc::clone(&self.tail),
-      view: Arc::clone(&self.view),
-      model: shared.model.clone(),
-      tools: shared.tools.clone(),
+      pieces: Pieces::new(),
+      clock: Arc::clone(&clock),
+      boot: ports.clone(),
       ids: Arc::clone(ids),
-      random: Arc::new(Mutex::new(StdRng::seed_from_u64(seed))),
-      stop: self.stop.clone(),
+      holder: self.holder,
+      config: Config { replies_max: WIDTH, ..Config::default() },
     };
-    self.tracker.spawn(worker.run(WIDTH));
-    let observer =
-      Observer { store: self.store.clone(), appender: self.appender.clone(), model: shared.model.clone(), clock, ids: Arc::clone(ids), stop: self.stop.clone() };
-    self.tracker.spawn(observer.run());
+    self.tracker.spawn(agent::run(parts, self.stop.clone()));
+    let parts = SchedulerParts { timers: ports.clone(), keeper: ports, appender: self.appender.clone(), clock };
+    self.tracker.spawn(scheduler::run(parts, self.stop.clone()));
   }
 
   /// Ends at once, wherever it is; what it had sent meets `fate`.

@@ -56,8 +56,8 @@ async fn run_world(seed: u64, kinds: Kinds) -> Result<Stats, String> {
     _ => Odds { lost_ack: 20, lost: 20, late: 25, duplicate: 30, gap: 30, torn: 20, refused: 10 },
   };
   let trouble = Trouble { away: false, lost_answers: 10, delay: Duration::from_millis(2) };
-  let skews: Vec<i64> = (0..random.random_range(2..=3)).map(|_| random.random_range(-2_000..=2_000)).collect();
-  let world = World::new(seed, Shared::new(plan(seed, odds), trouble), &skews, Roles::ALL);
+  let nodes: Vec<(i64, Roles)> = (0..random.random_range(2..=3)).map(|_| (random.random_range(-2_000..=2_000), Roles::ALL)).collect();
+  let world = World::new(seed, Shared::new(plan(seed, odds), trouble), &nodes);
   world.start_all().await;
   let people = people(&world, &mut random);
   let chaos = Chaos { world: Arc::clone(&world), seed: random.random(), until: Instant::now() + TROUBLE, kinds };

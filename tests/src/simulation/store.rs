@@ -21,7 +21,8 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::gate::Gate;
-use super::leases::WorkRows;
+use super::ports::WorkRows;
+use super::traps::{Moment, Traps};
 
 /// A partition's lease row.
 #[derive(Clone, Debug, Default)]
@@ -120,13 +121,14 @@ pub(super) struct SimStore {
   database: SimDatabase,
   holder: Holder,
   gate: Gate,
+  traps: Traps,
   trouble: Arc<Mutex<Trouble>>,
   random: Arc<Mutex<StdRng>>,
 }
 
 impl SimStore {
-  pub(super) fn new(database: SimDatabase, holder: Holder, gate: Gate, seed: u64) -> Self {
-    Self { database, holder, gate, trouble: Arc::default(), random: Arc::new(Mutex::new(StdRng::seed_from_u64(seed))) }
+  pub(super) fn new(database: SimDatabase, holder: Holder, gate: Gate, traps: Traps, seed: u64) -> Self {
+    Self { database, holder, gate, traps, trouble: Arc::default(), random: Arc::new(Mutex::new(StdRng::seed_from_u64(seed))) }
   }
 
   pub(super) fn set_trouble(&self, change: impl FnOnce(&mut Trouble)) {
@@ -135,6 +137,11 @@ impl SimStore {
 
   pub(super) fn holder(&self) -> Holder {
     self.holder
+  }
+
+  /// Returns when the process runs.
+  pub(super) async fn reach(&self) {
+    self.gate.pass().await;
   }
 
   async fn delay(&self) {
@@ -162,11 +169,14 @@ impl SimStore {
   pub(super) async fn write_rows<T>(&self, doing: &'static str, write: impl FnOnce(&mut Rows) -> T + Send) -> Result<T, Error> {
     self.gate.pass().await;
     self.delay().await;
+    self.traps.spring(Moment::Before, doing);
+    self.gate.pass().await;
     let trouble = *self.trouble.lock();
     if trouble.away {
       return Err(pa_store::error::writing(doing)(sqlx::Error::PoolTimedOut));
     }
     let answer = write(&mut self.database.0.lock());
+    self.traps.spring(Moment::After, doing);
     self.delay().await;
     if self.random.lock().random_range(0..1_000) < trouble.lost_answers {
       return Err(pa_store::error::writing(doing)(sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into())));

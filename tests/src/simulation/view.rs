@@ -4,27 +4,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pa_domain::conversation::Reply;
 use pa_domain::{AgentId, JobId, Root, State, Thing, ThingId, evolve};
 use pa_eventlog::fence::FenceState;
 use pa_eventlog::meta::partition_of;
 use pa_eventlog::opener::Opener;
-use pa_eventlog::reader::{Decision, Item, Reader};
-use pa_eventlog::{EventLog, Partition, Position};
+use pa_eventlog::reader::{Decision, Item, Reader, Recorded};
+use pa_eventlog::{EventLog, Partition};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::world::PARTITIONS;
 
-/// Longer than this a worker does not wait for what it was told of; it looks again.
-const REACHED_WITHIN: Duration = Duration::from_secs(5);
-
 /// Things by agent, as folded from the log.
 #[derive(Default)]
 pub(super) struct Folded {
   pub(super) roots: HashMap<AgentId, Root>,
-  pub(super) things: HashMap<(AgentId, ThingId), (Thing, i64)>,
+  pub(super) things: HashMap<(AgentId, ThingId), Thing>,
+  ordinals: HashMap<AgentId, i64>,
+  records: HashMap<(AgentId, ThingId), Vec<Arc<Recorded>>>,
 }
 
 impl Folded {
@@ -33,25 +31,27 @@ impl Folded {
       let (meta, event) = (recorded.core(), &recorded.event);
       let root = std::mem::take(self.roots.entry(decision.agent).or_default());
       let id = event.thing();
-      let thing = id.and_then(|id| self.things.remove(&(decision.agent, id))).map_or(Thing::Absent, |(thing, _)| thing);
+      let thing = id.and_then(|id| self.things.remove(&(decision.agent, id))).unwrap_or_default();
       let folded = evolve(State { root, thing }, meta, event);
       self.roots.insert(decision.agent, folded.root);
       if let Some(id) = id {
-        self.things.insert((decision.agent, id), (folded.thing, meta.ordinal));
+        self.things.insert((decision.agent, id), folded.thing);
+        self.records.entry((decision.agent, id)).or_default().push(Arc::clone(recorded));
       }
     }
+    self.ordinals.insert(decision.agent, decision.last_ordinal());
   }
 }
 
 /// One process's fold of all partitions.
 pub(super) struct View {
   folded: Mutex<Folded>,
-  positions: watch::Sender<HashMap<Partition, Position>>,
+  moved: watch::Sender<u64>,
 }
 
 impl View {
   pub(super) fn new() -> Arc<Self> {
-    Arc::new(Self { folded: Mutex::default(), positions: watch::Sender::default() })
+    Arc::new(Self { folded: Mutex::default(), moved: watch::Sender::new(0) })
   }
 
   pub(super) async fn follow(self: Arc<Self>, log: Arc<dyn EventLog>, opener: Arc<Opener>, partition: Partition) {
@@ -63,9 +63,7 @@ impl View {
             self.folded.lock().fold(&decision);
           }
         }
-        self.positions.send_modify(|positions| {
-          positions.insert(partition, reader.position());
-        });
+        self.moved.send_modify(|moved| *moved += 1);
       }
       // The log went away or was cut: everything anew, from nothing.
       self.forget(partition);
@@ -78,20 +76,20 @@ impl View {
     let mut folded = self.folded.lock();
     folded.roots.retain(|agent, _| elsewhere(agent));
     folded.things.retain(|(agent, _), _| elsewhere(agent));
+    folded.ordinals.retain(|agent, _| elsewhere(agent));
+    folded.records.retain(|(agent, _), _| elsewhere(agent));
   }
 
-  /// Waits until the fold is past a record, within bounds.
-  pub(super) async fn reached(&self, partition: Partition, position: Position) {
-    let mut positions = self.positions.subscribe();
-    let past = positions.wait_for(|positions| positions.get(&partition).is_some_and(|next| *next > position));
-    drop(timeout(REACHED_WITHIN, past).await);
+  /// Waits until an agent is folded up to an ordinal; whether it is in time.
+  pub(super) async fn reached(&self, agent: AgentId, ordinal: i64, within: Duration) -> bool {
+    let mut moved = self.moved.subscribe();
+    let reached = moved.wait_for(|_| self.folded.lock().ordinals.get(&agent).is_some_and(|at| *at >= ordinal));
+    timeout(within, reached).await.is_ok()
   }
 
-  /// A reply job with the ordinal of its last event.
-  pub(super) fn reply(&self, agent: AgentId, job: JobId) -> Option<(Reply, i64)> {
-    let folded = self.folded.lock();
-    let (thing, ordinal) = folded.things.get(&(agent, ThingId::from(job)))?;
-    Some((thing.reply()?.clone(), *ordinal))
+  /// The events about a job, in order.
+  pub(super) fn record(&self, agent: AgentId, job: JobId) -> Vec<Arc<Recorded>> {
+    self.folded.lock().records.get(&(agent, ThingId::from(job))).cloned().unwrap_or_default()
   }
 
   pub(super) fn root(&self, agent: AgentId) -> Option<Root> {

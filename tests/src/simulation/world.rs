@@ -22,7 +22,7 @@ use super::model::ReadModel;
 use super::process::{Life, Process, Roles};
 use super::record::Record;
 use super::store::{SimDatabase, Trouble};
-use super::tools::Tools;
+use super::tools::Ledger;
 
 /// Every simulated log has so many.
 pub(super) const PARTITIONS: Partition = 2;
@@ -34,7 +34,7 @@ pub(super) struct Shared {
   pub(super) database: SimDatabase,
   pub(super) keys: KeyRing,
   pub(super) model: ReadModel,
-  pub(super) tools: Tools,
+  pub(super) ledger: Ledger,
   pub(super) begin: Instant,
   pub(super) sealed: bool,
   /// What calls of the database meet in a process that starts.
@@ -47,7 +47,7 @@ impl Shared {
   pub(super) fn new(plan: Plan, trouble: Trouble) -> Self {
     let sealed = true;
     let log = SimLog::new(PARTITIONS, sealed, plan);
-    let tools = Tools::new(log.clone());
+    let ledger = Ledger::new(log.clone());
     let identity = Identity { kind: "sim".to_owned(), id: Uuid::from_u128(1), partitions: PARTITIONS, sealed };
     Self {
       log,
@@ -55,7 +55,7 @@ impl Shared {
       database: SimDatabase::default(),
       keys: KeyRing::fixed(),
       model: ReadModel::new(),
-      tools,
+      ledger,
       begin: Instant::now(),
       sealed,
       trouble,
@@ -69,6 +69,7 @@ struct Node {
   process: Option<Arc<Process>>,
   lives: u64,
   skew_millis: i64,
+  roles: Roles,
 }
 
 pub(super) struct World {
@@ -76,18 +77,18 @@ pub(super) struct World {
   pub(super) record: Record,
   nodes: Mutex<Vec<Node>>,
   seed: u64,
-  roles: Roles,
 }
 
 impl World {
-  pub(super) fn new(seed: u64, shared: Shared, skews_millis: &[i64], roles: Roles) -> Arc<Self> {
-    let nodes = skews_millis.iter().map(|skew| Node { process: None, lives: 0, skew_millis: *skew }).collect();
-    Arc::new(Self { shared, record: Record::default(), nodes: Mutex::new(nodes), seed, roles })
+  pub(super) fn new(seed: u64, shared: Shared, nodes: &[(i64, Roles)]) -> Arc<Self> {
+    let nodes = nodes.iter().map(|(skew_millis, roles)| Node { process: None, lives: 0, skew_millis: *skew_millis, roles: *roles }).collect();
+    Arc::new(Self { shared, record: Record::default(), nodes: Mutex::new(nodes), seed })
   }
 
   /// A world without faults but those that a test makes.
-  pub(super) fn calm(nodes: usize, roles: Roles) -> Arc<Self> {
-    Self::new(1, Shared::new(Plan::none(), Trouble::default()), &vec![0; nodes], roles)
+  pub(super) fn calm(nodes: &[Roles]) -> Arc<Self> {
+    let nodes: Vec<(i64, Roles)> = nodes.iter().map(|roles| (0, *roles)).collect();
+    Self::new(1, Shared::new(Plan::none(), Trouble::default()), &nodes)
   }
 
   pub(super) fn nodes(&self) -> usize {
@@ -100,7 +101,7 @@ impl World {
       let mut nodes = self.nodes.lock();
       let of = &mut nodes[node];
       of.lives += 1;
-      Life { node: u64::try_from(node).expect("few nodes"), number: of.lives, seed: self.seed, skew_millis: of.skew_millis, roles: self.roles }
+      Life { node: u64::try_from(node).expect("few nodes"), number: of.lives, seed: self.seed, skew_millis: of.skew_millis, roles: of.roles }
     };
     let process = Arc::new(Process::start(&self.shared, life).await);
     self.nodes.lock()[node].process = Some(Arc::clone(&process));

@@ -101,7 +101,7 @@ pub(in super::super) fn checkpoint(accepted: &Accepted, shared: &Shared) -> Resu
     let folded = Kept { root, ordinal: *ordinal, chain: *chain, at: *at };
     ensure!(kept == folded, "the checkpoint of {part} has for {agent} {kept:?} and the log gives {folded:?}");
   }
-  for ((agent, thing), (folded, _)) in &upto.folded.things {
+  for ((agent, thing), folded) in &upto.folded.things {
     let state = rows.things.get(&(part, *agent, thing.0)).ok_or_else(|| format!("the checkpoint of {part} lacks {agent}/{thing}"))?;
     let kept: Thing = postcard::from_bytes(state).map_err(|error| format!("{agent}/{thing}: {error}"))?;
     ensure!(kept == *folded, "the checkpoint of {part} has for {agent}/{thing} {kept:?} and the log gives {folded:?}");

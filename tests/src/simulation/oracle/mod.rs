@@ -92,7 +92,7 @@ pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> 
     inputs: count(|partition| partition.inputs.len()),
     events: count(|partition| partition.events.len()),
     voids: count(Accepted::voids),
-    effects: world.shared.tools.effects().len(),
+    effects: world.shared.ledger.effects().len(),
   })
 }
 
