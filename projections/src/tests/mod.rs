@@ -4,6 +4,7 @@ mod isolation;
 mod parking;
 mod plans;
 mod replay;
+mod resuming;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -73,7 +73,7 @@ async fn a_probe_says_which_rows_the_database_refuses_and_writes_nothing() {
   }
   assert_eq!(model.store.probe(&good).await.unwrap(), None);
   let mut bad = Batch::new(&BTreeMap::new());
-  for decision in story.decisions.iter() {
+  for decision in &story.decisions {
     decision.add_to(&mut bad);
   }
   let said = model.store.probe(&bad).await.unwrap().unwrap();
@@ -122,7 +122,7 @@ async fn erasing_a_parked_agent_takes_its_parking_away() {
   let (last, before) = story.decisions.split_last().unwrap();
   let loaded = model.store.load(PARTITION, LOG).await.unwrap();
   let mut batch = Batch::folding_with(fold_or_panic, &loaded.parked);
-  for decision in before.iter() {
+  for decision in before {
     decision.add_to(&mut batch);
   }
   model.store.commit(PARTITION, &loaded.mark, &mark(before), &batch).await.unwrap();
