@@ -167,6 +167,8 @@ impl Projector {
 
   async fn project(&self, partition: Partition, stop: &CancellationToken, pause: &mut Duration) -> Result<(), Error> {
     let mut projector = PartitionProjector::open(Arc::clone(&self.parts.log), Arc::clone(&self.parts.opener), Arc::clone(&self.store), partition).await?;
+    let end = self.parts.log.end(Stream::Events, partition).await?;
+    self.status.end(partition, end);
     // The first look is taken at once: nobody may have appended for a long time.
     let mut at_end = false;
     loop {
@@ -183,7 +185,8 @@ impl Projector {
       let _writer = self.writers.acquire().await.expect("the semaphore is never closed");
       let done = projector.step().await?;
       *pause = PAUSE_FIRST;
-      self.status.reached(partition, projector.mark().next_position, matches!(done, Step::Idle));
+      let reached = projector.mark().next_position;
+      self.status.reached(partition, reached, reached >= end || done == Step::Idle);
       at_end = match done {
         Step::Committed(committed) => {
           self.parts.live.tell(committed);

@@ -2,6 +2,7 @@
 
 mod failures;
 mod running;
+mod stepping;
 mod verifying;
 
 use std::collections::HashMap;
