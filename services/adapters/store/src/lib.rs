@@ -24,7 +24,8 @@ pub mod testing;
 
 use std::borrow::Cow;
 
-use sqlx::PgPool;
+/// A pool as crates above hold it; statements stay here and in the projections.
+pub use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 
 pub use error::{Disposition, Error};

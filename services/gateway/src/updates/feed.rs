@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use pa_domain::AgentId;
 use pa_projections::updates::{self, Update};
 use pa_projections::{Error, system};
+use pa_store::PgPool;
 use parking_lot::Mutex;
-use sqlx::PgPool;
 
 use crate::limits::CATCH_UP_MAX;
 
