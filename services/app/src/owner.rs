@@ -12,7 +12,7 @@ use pa_eventlog::reader::Decision;
 use pa_store::data_dir;
 use pa_store::ops::tokens::{self, Kind, NewToken};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::PgPool;
+use pa_store::PgPool;
 
 use crate::config::Config;
 use crate::storage::Paths;

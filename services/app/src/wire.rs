@@ -23,7 +23,7 @@ use pa_store::keys::KeyRing;
 use pa_store::lease::Holder;
 use pa_store::{ReadSchema, Role};
 use pa_workspace::{TaskUser, Workspaces};
-use sqlx::PgPool;
+use pa_store::PgPool;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -22,7 +22,7 @@ use pa_store::keys::AgentKeys;
 use pa_store::lease::work::{self, CANDIDATES_MAX, WorkLease};
 use pa_store::lease::{Holder, LEASE};
 use pa_tools::{OldMessage, OldPage, OlderMessages};
-use sqlx::PgPool;
+use pa_store::PgPool;
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use pa_domain::AgentId;
 use pa_store::checkpoint::{self, InputKey, Loaded, Mark, Outcome, Scope};
 use pa_store::lease::{Holder, partition};
-use sqlx::PgPool;
+use pa_store::PgPool;
 use uuid::Uuid;
 
 pub use pa_store::checkpoint::Write;

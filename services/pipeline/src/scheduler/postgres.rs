@@ -15,7 +15,7 @@ use pa_projections::timers::{self, Timer};
 use pa_store::checkpoint::{self, Scope};
 use pa_store::lease::{Holder, work};
 use pa_store::ops::{rate, tokens, uploads};
-use sqlx::PgPool;
+use pa_store::PgPool;
 use tokio::sync::{Mutex, broadcast};
 use uuid::Uuid;
 
