@@ -34,6 +34,8 @@ pub use housekeeping::Keeper;
 const DUE_MAX: u32 = 256;
 /// How long the scheduler sleeps at the most when nothing is due: wake-ups can get lost, and so can the lease of the one who works.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Between two looks: every turn sets a timer and takes it away again, and none of them is meant to the millisecond.
+const LOOK_APART: Duration = Duration::from_millis(50);
 /// A timer that was fired shows as due until the read model has its end; after this time it is fired again, which is a repeat if it was decided.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// How often things are cleared away.
@@ -95,7 +97,7 @@ impl Scheduler {
         }
       };
       tokio::select! {
-        () = self.parts.timers.changed() => {}
+        () = self.parts.timers.changed() => sleep(LOOK_APART).await,
         () = sleep(pause) => {}
       }
     }

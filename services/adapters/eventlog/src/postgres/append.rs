@@ -128,6 +128,7 @@ impl Lane {
         let unknown = error.disposition() == Disposition::Unknown;
         tracing::warn!(stream = self.stream.name(), unknown, error = &error as &dyn std::error::Error, "append failed");
         metrics::counter!("pa_log_append_failures_total", "stream" => self.stream.name()).increment(1);
+        self.forget(&batch).await;
         for request in batch {
           let (stream, partition) = (self.stream.name(), request.partition);
           let answer = if unknown {
@@ -168,6 +169,15 @@ impl Lane {
     Ok(bases)
   }
 
+  /// After a failure the server may be another one: readers ask it.
+  async fn forget(&self, batch: &[Request]) {
+    for request in batch {
+      if let Some(tail) = self.tails.get(&(self.stream, request.partition)) {
+        tail.ring.lock().await.clear();
+      }
+    }
+  }
+
   fn acknowledge(&self, batch: Vec<Request>, mut next: HashMap<i16, Position>) {
     metrics::counter!("pa_log_records_total", "stream" => self.stream.name()).increment(batch.iter().map(|request| request.records.len() as u64).sum());
     let mut answers = Vec::with_capacity(batch.len());
@@ -180,11 +190,11 @@ impl Lane {
       let first = *position;
       *position += i64::try_from(request.records.len()).unwrap_or(i64::MAX);
       if let Some(tail) = self.tails.get(&(self.stream, request.partition)) {
-        tail.end.send_if_modified(|end| {
-          let higher = *position > *end;
-          *end = (*end).max(*position);
-          higher
-        });
+        // While somebody reads, that read or the next brings these records.
+        if let Ok(mut ring) = tail.ring.try_lock() {
+          ring.append(first, request.records);
+        }
+        tail.reaches(*position);
       }
       answers.push((request.reply, Ok((first..*position).collect())));
     }

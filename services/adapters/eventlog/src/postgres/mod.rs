@@ -2,7 +2,8 @@
 //!
 //! Offsets come from a row lock in the inserting statement, so that visible order = offset order and a reader never sees a gap that fills later. Appends of all
 //! callers of a lane go out together (group commit). Commits are synchronous: [`PostgresLog::open`] refuses a server that would lose an acknowledged append. Wake-up is in
-//! memory; a NOTIFY goes out only while another process is registered. What readers of this process fetch at the tail is fetched once and shared ([`tailring`]).
+//! memory; a NOTIFY goes out only while another process is registered. What readers of this process fetch at the tail is fetched once and shared,
+//! and what this process appended itself is not fetched at all ([`tailring`]).
 
 mod append;
 mod read;
@@ -50,6 +51,19 @@ struct Tail {
   end: watch::Sender<Position>,
   ring: tokio::sync::Mutex<TailRing>,
   woken: Notify,
+  /// Another process said that it appended: the next read asks the database.
+  stirred: AtomicBool,
+}
+
+impl Tail {
+  /// Takes in that the log reaches at least to `end`.
+  fn reaches(&self, end: Position) {
+    self.end.send_if_modified(|known| {
+      let higher = end > *known;
+      *known = end.max(*known);
+      higher
+    });
+  }
 }
 
 impl PostgresLog {
@@ -64,7 +78,7 @@ impl PostgresLog {
     let mut tails = HashMap::new();
     for stream in STREAMS {
       for partition in 0..identity.partitions {
-        let tail = Tail { end: watch::Sender::new(0), ring: tokio::sync::Mutex::new(TailRing::default()), woken: Notify::new() };
+        let tail = Tail { end: watch::Sender::new(0), ring: tokio::sync::Mutex::new(TailRing::default()), woken: Notify::new(), stirred: AtomicBool::new(false) };
         tails.insert((stream, partition), tail);
       }
     }
@@ -161,8 +175,10 @@ impl EventLog for PostgresLog {
   }
 
   async fn end(&self, stream: Stream, partition: Partition) -> Result<Position, LogError> {
-    self.tail(stream, partition)?;
-    read::end(&self.pool, stream, partition).await
+    let tail = self.tail(stream, partition)?;
+    let end = read::end(&self.pool, stream, partition).await?;
+    tail.reaches(end);
+    Ok(end)
   }
 
   async fn identity(&self) -> Result<Identity, LogError> {

@@ -1,6 +1,7 @@
 //! Reading: the shared ring at the tail, a statement elsewhere.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sqlx::{AssertSqlSafe, PgPool, Row};
 
@@ -22,6 +23,11 @@ pub(super) async fn read(pool: &PgPool, tail: &Tail, stream: Stream, partition: 
     drop(ring);
     return select(pool, stream, partition, from, max).await;
   }
+  // Asked for before the look, so that a hint that comes meanwhile counts for the next one.
+  let stirred = tail.stirred.swap(false, Ordering::AcqRel);
+  if !stirred && *tail.end.borrow() <= from && ring.ends_at(from) {
+    return Ok(Arc::from([]));
+  }
   // Under the lock, so that all readers that wait at the tail share one statement.
   let seen = match select(pool, stream, partition, from, max).await {
     Ok(seen) => seen,
@@ -31,7 +37,7 @@ pub(super) async fn read(pool: &PgPool, tail: &Tail, stream: Stream, partition: 
       return Err(error);
     }
   };
-  ring.put(from, &seen);
+  ring.put(from, &seen, seen.len() < max.min(READ_RECORDS_MAX));
   Ok(seen)
 }
 

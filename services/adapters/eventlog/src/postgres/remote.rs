@@ -55,6 +55,7 @@ impl PostgresLog {
         _ => Stream::Pieces,
       };
       if let Some(tail) = part.parse::<Partition>().ok().and_then(|part| self.tails.get(&(stream, part))) {
+        tail.stirred.store(true, Ordering::Release);
         tail.woken.notify_waiters();
       }
     }

@@ -1,9 +1,10 @@
 //! Connection pools by purpose, so that one kind of work can't starve another.
 //!
 //! Invariants:
-//! - Every pool but the projector's has `synchronous_commit = on`: what it acknowledged survives a power loss.
+//! - Every pool but those of the projector and of leases on work has `synchronous_commit = on`: what it acknowledged survives a power loss.
 //! - A connection that was left inside a transaction (a cancelled `begin()` does that, sqlx#4385) never serves another caller: it is closed instead of handed out.
-//!   Callers still must not put `begin()` into a `select!` or a time-out.
+//!   Callers still must not put `begin()` into a `select!` or a time-out. On the hot pools (log, gateway, leases) no transaction is ever begun: every statement there
+//!   commits by itself, so that a round trip for this check is saved.
 //! - A pool of a read schema sees that schema and `ops` by its search path; statements therefore name no schema and stay static text.
 
 mod durable;
@@ -50,6 +51,9 @@ const ACQUIRE_TIMEOUT_LEASES: Duration = Duration::from_secs(3);
 /// Idle connections cost a backend of some megabytes each.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
+/// So long after its last use a connection of a pool without transactions is taken to be alive; the statement itself tells if it is not.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
 /// A server that lives answers within milliseconds, also while it starts.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -69,7 +73,8 @@ pub enum Role {
   Projector,
   /// Reads of the page, tokens, uploads.
   Gateway,
-  /// Leases alone.
+  /// Leases on work, *without* waiting for the disk: such a row only chooses who asks, the log grants. A claim that a power loss takes is made again, and a running
+  /// execution that lost its row is seen by the observers of abandoned work.
   Leases,
   /// Commands such as migrate and rebuild: no statement time-out.
   Tool,
@@ -120,8 +125,16 @@ impl Role {
 
   fn synchronous_commit(self) -> &'static str {
     match self {
-      Self::Projector => "off",
-      Self::Log | Self::Decider | Self::Gateway | Self::Leases | Self::Tool => "on",
+      Self::Projector | Self::Leases => "off",
+      Self::Log | Self::Decider | Self::Gateway | Self::Tool => "on",
+    }
+  }
+
+  /// Whether transactions are begun on connections of this pool. Where none are, statements commit by themselves.
+  fn begins_transactions(self) -> bool {
+    match self {
+      Self::Decider | Self::Projector | Self::Tool => true,
+      Self::Log | Self::Gateway | Self::Leases => false,
     }
   }
 }
@@ -204,6 +217,7 @@ pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
 }
 
 fn pool_options(role: Role) -> PgPoolOptions {
+  let always = role.begins_transactions();
   PgPoolOptions::new()
     .max_connections(role.connections())
     .min_connections(0)
@@ -211,7 +225,9 @@ fn pool_options(role: Role) -> PgPoolOptions {
     .idle_timeout(IDLE_TIMEOUT)
     // The check below is a round trip already and notices a dead connection just as well.
     .test_before_acquire(false)
-    .before_acquire(|connection, _| Box::pin(outside_transaction(connection)))
+    .before_acquire(move |connection, metadata| {
+      Box::pin(async move { if always || metadata.idle_for >= TRUSTED_FOR { outside_transaction(connection).await } else { Ok(true) } })
+    })
 }
 
 /// Inside a transaction `now()` is the instant of its beginning, outside that of the statement; in a failed transaction the statement is an error. Either way sqlx

@@ -15,16 +15,18 @@ async fn given_back(pool: &PgPool) {
   }
 }
 
-const DURABLE_ROLES: [Role; 5] = [Role::Log, Role::Decider, Role::Gateway, Role::Leases, Role::Tool];
+const DURABLE_ROLES: [Role; 4] = [Role::Log, Role::Decider, Role::Gateway, Role::Tool];
 
 #[tokio::test]
-async fn every_pool_but_the_projectors_waits_for_the_disk() {
+async fn every_pool_but_those_of_the_projector_and_of_work_waits_for_the_disk() {
   let db = TestDb::new().await;
   for role in DURABLE_ROLES {
     assert_durable(&db.database.pool(role)).await.unwrap();
   }
-  let error = assert_durable(&db.database.pool(Role::Projector)).await.unwrap_err();
-  assert!(matches!(&error, Error::NotDurable { setting, .. } if setting == "synchronous_commit"), "{error}");
+  for role in [Role::Projector, Role::Leases] {
+    let error = assert_durable(&db.database.pool(role)).await.unwrap_err();
+    assert!(matches!(&error, Error::NotDurable { setting, .. } if setting == "synchronous_commit"), "{error}");
+  }
   let fsync: String = sqlx::query_scalar("SHOW fsync").fetch_one(&db.pool).await.unwrap();
   assert_eq!(fsync, "on");
 }
@@ -43,7 +45,7 @@ async fn a_database_that_would_forget_is_refused_by_the_name_of_the_setting() {
 #[tokio::test]
 async fn a_connection_left_inside_a_transaction_serves_nobody_else() {
   let db = TestDb::new().await;
-  let pool = db.database.pool(Role::Gateway);
+  let pool = db.database.pool(Role::Decider);
   let mut connection = pool.acquire().await.unwrap();
   let left: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut *connection).await.unwrap();
   // What a cancelled begin() does: the server is in a transaction that the client's pool knows nothing of.
