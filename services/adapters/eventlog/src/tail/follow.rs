@@ -34,33 +34,41 @@ pub(super) struct Follower {
   pub(super) status: watch::Sender<Status>,
 }
 
+/// How far a partition's task has come.
+struct Way {
+  state: FenceState,
+  /// The end was reached once: whatever came since is handed on, also what came during an outage.
+  at_end: bool,
+  pause: Duration,
+}
+
 impl Follower {
   /// Reads on for ever.
-  pub(super) async fn follow(&self, mut state: FenceState) {
-    let mut pause = AWAY_PAUSE;
+  pub(super) async fn follow(&self, state: FenceState) {
+    let mut way = Way { state, at_end: false, pause: AWAY_PAUSE };
     loop {
-      let error = match self.read_on(&mut state, &mut pause).await {
+      let error = match self.read_on(&mut way).await {
         Ok(never) => match never {},
         Err(error) => error,
       };
-      tokio::time::sleep(self.say(&error, &mut state, pause)).await;
-      pause = (pause * 2).min(AWAY_PAUSE_MAX);
+      tokio::time::sleep(self.say(&error, &mut way)).await;
+      way.pause = (way.pause * 2).min(AWAY_PAUSE_MAX);
     }
   }
 
   /// Says what is wrong, and how long to wait.
-  fn say(&self, error: &Error, state: &mut FenceState, pause: Duration) -> Duration {
+  fn say(&self, error: &Error, way: &mut Way) -> Duration {
     let partition = self.partition;
     let source = error as &dyn std::error::Error;
     if let Error::Changed(changed) = error {
       tracing::warn!(log.partition = partition, error = changed as &dyn std::error::Error, "the log's tail is read anew");
-      *state = FenceState::START;
+      *way = Way { state: FenceState::START, at_end: false, pause: way.pause };
       self.status.send_replace(Status::Starting);
-      pause
+      way.pause
     } else if error.is_passing() {
       tracing::debug!(log.partition = partition, error = source, "the log's tail can't be read now");
       self.status.send_replace(Status::Away);
-      pause
+      way.pause
     } else {
       tracing::error!(log.partition = partition, error = source, "the log's tail is stopped");
       self.status.send_replace(Status::Stopped(error.to_string()));
@@ -68,21 +76,24 @@ impl Follower {
     }
   }
 
-  async fn read_on(&self, state: &mut FenceState, pause: &mut Duration) -> Result<std::convert::Infallible, Error> {
-    Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, *state).check().await?;
-    *state = to_end(&self.log, self.partition, *state, |input| self.waiters.waits(input)).await?;
+  async fn read_on(&self, way: &mut Way) -> Result<std::convert::Infallible, Error> {
+    Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, way.state).check().await?;
+    if !way.at_end {
+      way.state = to_end(&self.log, self.partition, way.state, |input| self.waiters.waits(input)).await?;
+      way.at_end = true;
+    }
     self.status.send_replace(Status::Following);
     if !guards::on(Guard::AnswerOnAppend) {
-      return self.unfenced(state.next_position).await;
+      return self.unfenced(way.state.next_position).await;
     }
-    let mut reader = Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, *state);
+    let mut reader = Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, way.state);
     loop {
       let items = reader.next().await?;
-      *pause = AWAY_PAUSE;
+      way.pause = AWAY_PAUSE;
       for item in items {
         self.hand_on(item);
       }
-      *state = reader.state();
+      way.state = reader.state();
     }
   }
 
