@@ -141,8 +141,8 @@ fn line(message: &OldMessage) -> String {
   if text.len() < message.text.len() {
     text.push_str(" … (cut)");
   }
-  let files: String = message.files.iter().map(|name| format!(" [file {name:?}]")).collect();
-  format!("{at} {}: {text}{files}", message.author)
+  let line = format!("{at} {}: {text}", message.author);
+  message.files.iter().fold(line, |line, name| format!("{line} [file {name:?}]"))
 }
 
 #[cfg(test)]

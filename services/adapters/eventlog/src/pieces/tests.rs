@@ -168,3 +168,73 @@ fn nothing_is_kept_of_agents_without_replies_and_subscribers() {
   pieces.finish(AGENT, REPLY);
   assert!(pieces.shards.iter().all(|shard| shard.lock().is_empty()));
 }
+
+/// Pieces of two processes over one log.
+mod between_processes {
+  use pa_store::clock::{SystemClock, SystemIds};
+  use pa_store::keys::KeyRing;
+  use tokio::time::sleep;
+
+  use super::*;
+  use crate::port::EventLog as _;
+  use crate::sim::{Plan, SimLog};
+
+  async fn process(log: &SimLog, number: u128) -> (Arc<Pieces>, CancellationToken, broadcast::Sender<Arc<Decision>>) {
+    let link = Link {
+      log: Arc::new(log.fork()),
+      identity: log.identity().await.unwrap(),
+      keys: Arc::new(KeyRing::fixed()),
+      clock: Arc::new(SystemClock),
+      ids: Arc::new(SystemIds),
+      process: Uuid::from_u128(number),
+    };
+    let (pieces, stop) = (Pieces::new(), CancellationToken::new());
+    let (decisions, followed) = broadcast::channel(4);
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
+    tokio::spawn(Arc::clone(&pieces).run(followed, Some(link), stop.clone()));
+    (pieces, stop, decisions)
+  }
+
+  #[tokio::test(start_paused = true)]
+  async fn text_written_here_is_heard_there() {
+    let log = SimLog::new(2, true, Plan::none());
+    let (here, _stop, _decisions) = process(&log, 1).await;
+    let (there, _stop2, _decisions2) = process(&log, 2).await;
+    here.set_others(true);
+    there.set_others(true);
+    sleep(Duration::from_millis(10)).await;
+    let mut heard = there.subscribe(AGENT);
+    here.publish(AGENT, &piece(1, 0, "top "));
+    here.publish(AGENT, &piece(1, 4, "secret"));
+    here.step(AGENT, MAIN, Some("pa_history"));
+    assert_eq!(hears(&mut heard).await, (1, 0, "top secret".into()));
+    assert_eq!(heard.next().await, Some(Heard::Step(NamedStep { conversation: MAIN, step: Some("pa_history".into()) })));
+    here.publish(AGENT, &piece(1, 10, "!"));
+    assert_eq!(hears(&mut heard).await, (1, 10, "!".into()));
+    let values: Vec<u8> = (0..2).flat_map(|part| log.records(crate::Stream::Pieces, part)).flat_map(|stored| stored.record.value.to_vec()).collect();
+    assert!(!values.windows(6).any(|window| window == b"secret"), "what others hear is sealed on its way");
+  }
+
+  #[tokio::test(start_paused = true)]
+  async fn who_joins_in_the_middle_has_the_whole_text_soon() {
+    let log = SimLog::new(1, true, Plan::none());
+    let (here, _stop, _decisions) = process(&log, 1).await;
+    here.set_others(true);
+    here.publish(AGENT, &piece(1, 0, "beginning "));
+    sleep(Duration::from_secs(3)).await;
+    let (there, _stop2, _decisions2) = process(&log, 2).await;
+    there.set_others(true);
+    sleep(Duration::from_millis(10)).await;
+    here.publish(AGENT, &piece(1, 10, "end"));
+    assert_eq!(hears(&mut there.subscribe(AGENT)).await, (1, 0, "beginning end".into()));
+  }
+
+  #[tokio::test(start_paused = true)]
+  async fn alone_nothing_is_appended() {
+    let log = SimLog::new(1, true, Plan::none());
+    let (here, _stop, _decisions) = process(&log, 1).await;
+    here.publish(AGENT, &piece(1, 0, "text"));
+    sleep(Duration::from_secs(5)).await;
+    assert!(log.records(crate::Stream::Pieces, 0).is_empty());
+  }
+}

@@ -10,7 +10,7 @@
 mod follow;
 mod skip;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod waiters;
 
 use std::sync::Arc;

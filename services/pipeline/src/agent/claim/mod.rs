@@ -96,7 +96,9 @@ async fn claim(worker: &Arc<Worker>, mut permits: Vec<OwnedSemaphorePermit>) -> 
   let own = match worker.queue.asked(&asks).await {
     Ok(own) => own,
     Err(error) => {
-      asks.iter().for_each(|(job, _)| worker.leases.released(*job));
+      for (job, _) in &asks {
+        worker.leases.released(*job);
+      }
       return Err(error);
     }
   };

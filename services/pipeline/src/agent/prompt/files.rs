@@ -145,12 +145,20 @@ pub(super) fn first_tokens(text: &str, tokens_max: usize) -> &str {
   }
   // The estimate never shrinks when text grows, so the border can be halved.
   let (mut fits, mut too_long) = (0, text.len());
-  while too_long - fits > 1 {
-    let middle = text.floor_char_boundary(usize::midpoint(fits, too_long));
-    if middle <= fits {
-      break;
+  loop {
+    let middle = text.ceil_char_boundary(usize::midpoint(fits, too_long).max(fits + 1));
+    if middle >= too_long {
+      // Halving went past the last border between them: what is left is at most a character or two, one by one.
+      let next = text.ceil_char_boundary(fits + 1);
+      if next >= too_long || estimate_tokens(&text[..next]) > tokens_max {
+        break;
+      }
+      fits = next;
+    } else if estimate_tokens(&text[..middle]) <= tokens_max {
+      fits = middle;
+    } else {
+      too_long = middle;
     }
-    if estimate_tokens(&text[..middle]) <= tokens_max { fits = middle } else { too_long = middle }
   }
   &text[..fits]
 }

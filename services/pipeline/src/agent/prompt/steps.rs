@@ -11,7 +11,7 @@ use super::files::first_tokens;
 use crate::agent::progress::{Call, CallState, Step};
 
 /// The calls of one answer that are taken.
-const CALLS_MAX: i32 = CALLS_PER_STEP_MAX as i32;
+const CALLS_MAX: usize = CALLS_PER_STEP_MAX;
 /// What the model hears when it may have asked for more.
 const MORE_CALLS: &str = "\n(Calls beyond this one were not taken: ask for them again.)";
 /// Characters of a failure's code.
@@ -26,7 +26,7 @@ pub(super) fn messages(steps: &[Step], tokens_max: usize, parts: &mut Parts) -> 
     messages.push(Message::Assistant { text: step.text.clone(), calls: step.calls.iter().map(call).collect() });
     for call in &step.calls {
       let mut text = result(call, tokens_max, parts);
-      if call.index + 1 == CALLS_MAX {
+      if usize::try_from(call.index).is_ok_and(|index| index + 1 == CALLS_MAX) {
         text.push_str(MORE_CALLS);
       }
       messages.push(Message::Tool { call_id: pairing(step, call), text });

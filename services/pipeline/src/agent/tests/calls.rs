@@ -53,7 +53,7 @@ async fn reads_go_together_and_anything_else_after_what_is_before_it() {
     calling(&[("pa_slow_read", r#"{"text":"a"}"#), ("pa_slow_read", r#"{"text":"b"}"#), ("pa_contained", "{}"), ("pa_slow_read", "{}")]),
     Line::Say("that is all"),
   ]);
-  let _process = world.process(1, &model, vec![reads(&looked), contained(&done)]).await;
+  let _process = world.process(1, &model, vec![reads(&looked), contained(&done)]);
   let job = world.send("look").await;
   looked.reached(2).await;
   assert_eq!((looked.begun(), done.begun()), (2, 0));
@@ -76,13 +76,13 @@ async fn the_next_execution_goes_on_from_the_record_and_repeats_only_what_may_be
   let (looked, done) = (Counter::default(), Counter::default());
   let first = ScriptedModel::new([calling(&[("pa_contained", "{}"), ("pa_slow_read", "{}")])]);
   looked.hold();
-  let killed = world.process(1, &first, vec![reads(&looked), contained(&done)]).await;
+  let killed = world.process(1, &first, vec![reads(&looked), contained(&done)]);
   let job = world.send("work").await;
   looked.reached(1).await;
   killed.kill();
   let (looked_again, done_again) = (Counter::default(), Counter::default());
   let second = ScriptedModel::new([Line::Say("finished")]);
-  let _process = world.process(1, &second, vec![reads(&looked_again), contained(&done_again)]).await;
+  let _process = world.process(1, &second, vec![reads(&looked_again), contained(&done_again)]);
   assert_eq!(world.answered(job).await.as_deref(), Ok("finished"));
   assert_eq!((done.done(), done_again.begun()), (1, 0), "a recorded result stands");
   assert_eq!(looked_again.calls(), [ids::call(job, 1, 1)], "the read is made again, under the same id");
@@ -98,14 +98,14 @@ async fn an_external_call_of_a_killed_process_becomes_unknown_and_waits_for_the_
   let sent = Counter::default();
   sent.hold();
   let first = ScriptedModel::new([calling(&[("pa_external", "{}")])]);
-  let killed = world.process(1, &first, vec![external(&sent)]).await;
+  let killed = world.process(1, &first, vec![external(&sent)]);
   let job = world.send("send it").await;
   sent.reached(1).await;
   let begun = Instant::now();
   killed.kill();
   let sent_again = Counter::default();
   let second = ScriptedModel::new([Line::Say("it was sent")]);
-  let _process = world.process(1, &second, vec![external(&sent_again)]).await;
+  let _process = world.process(1, &second, vec![external(&sent_again)]);
   world.happened(job, "ExecutionLost", 1).await;
   // Too early: the owner's word is not taken while the call may still land.
   world.give(inputs::reconcile(job, ids::call(job, 1, 0), true)).await;
@@ -125,7 +125,7 @@ async fn an_external_call_outlives_a_stop_and_is_reported() {
   let sent = Counter::default();
   sent.hold();
   let model = ScriptedModel::new([calling(&[("pa_external", "{}")])]);
-  let _process = world.process(1, &model, vec![external(&sent)]).await;
+  let _process = world.process(1, &model, vec![external(&sent)]);
   let job = world.send("send it").await;
   sent.reached(1).await;
   world.give(inputs::stop(job, "")).await;
@@ -142,12 +142,12 @@ async fn a_contained_call_that_was_dropped_is_unknown_and_the_model_is_told_to_l
   let done = Counter::default();
   done.hold();
   let first = ScriptedModel::new([calling(&[("pa_contained", "{}")])]);
-  let process = world.process(1, &first, vec![contained(&done)]).await;
+  let process = world.process(1, &first, vec![contained(&done)]);
   let job = world.send("work").await;
   done.reached(1).await;
   process.stop().await;
   let second = ScriptedModel::new([Line::Say("looked and done")]);
-  let _process = world.process(2, &second, vec![contained(&done)]).await;
+  let _process = world.process(2, &second, vec![contained(&done)]);
   assert_eq!(world.answered(job).await.as_deref(), Ok("looked and done"));
   let results = results_of(&second.requests()[0]);
   assert!(results[0].starts_with("Interrupted: it may have been done in part."), "{results:?}");
@@ -160,7 +160,7 @@ async fn a_permit_that_was_read_too_late_is_not_used() {
   let world = World::new().await;
   let sent = Counter::default();
   let model = ScriptedModel::new([calling(&[("pa_external", "{}")]), Line::Say("not sent")]);
-  let _process = world.process(1, &model, vec![external(&sent)]).await;
+  let _process = world.process(1, &model, vec![external(&sent)]);
   world.held_back.send_replace("pa.call.CallAsked");
   let job = world.send("send it").await;
   world.happened(job, "StepRecorded", 1).await;
@@ -181,7 +181,7 @@ async fn what_cant_be_called_is_told_to_the_model() {
     Line::Say("I see"),
   ]);
   let looked = Counter::default();
-  let _process = world.process(1, &model, vec![reads(&looked)]).await;
+  let _process = world.process(1, &model, vec![reads(&looked)]);
   let job = world.send("look").await;
   assert_eq!(world.answered(job).await.as_deref(), Ok("I see"));
   let results = results_of(&model.requests()[1]);
@@ -201,7 +201,7 @@ async fn a_tool_that_takes_too_long_is_settled_by_its_class() {
     Arc::new(TestTool::slow_read(looked.clone()).limited_to(Duration::from_secs(2))),
     Arc::new(TestTool::contained(done.clone()).limited_to(Duration::from_secs(3))),
   ];
-  let _process = world.process(1, &model, tools).await;
+  let _process = world.process(1, &model, tools);
   let job = world.send("work").await;
   assert_eq!(world.answered(job).await.as_deref(), Ok("enough"));
   let results = results_of(&model.requests()[1]);
@@ -215,7 +215,7 @@ async fn an_external_call_of_unknown_outcome_makes_the_job_wait() {
   let sent = Counter::default();
   let model = ScriptedModel::new([calling(&[("pa_external", "{}")]), Line::Say("understood")]);
   let tool: Arc<dyn Tool> = Arc::new(TestTool::external(sent.clone()).ending(Ending::DoesNotKnow));
-  let _process = world.process(1, &model, vec![tool]).await;
+  let _process = world.process(1, &model, vec![tool]);
   let job = world.send("send it").await;
   world.happened(job, "CallUnknown", 1).await;
   tokio::time::sleep(Duration::from_secs(300)).await;
@@ -234,12 +234,12 @@ async fn an_outcome_that_somebody_else_reported_first_counts() {
   let done = Counter::default();
   done.hold();
   let first = ScriptedModel::new([calling(&[("pa_contained", "{}")])]);
-  let killed = world.process(1, &first, vec![contained(&done)]).await;
+  let killed = world.process(1, &first, vec![contained(&done)]);
   let job = world.send("work").await;
   done.reached(1).await;
   killed.kill();
   let second = ScriptedModel::new([Line::Say("with the late result")]);
-  let _process = world.process(1, &second, vec![contained(&Counter::default())]).await;
+  let _process = world.process(1, &second, vec![contained(&Counter::default())]);
   world.happened(job, "ExecutionStarted", 2).await;
   tokio::time::sleep(Duration::from_secs(5)).await;
   assert!(second.requests().is_empty(), "it waits until the call is settled");

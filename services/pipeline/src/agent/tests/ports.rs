@@ -105,12 +105,12 @@ impl Ports {
   }
 
   fn jobs(&self, is: impl Fn(AgentId, &JobRow) -> bool) -> Vec<Job> {
-    self.rows.store.jobs().into_iter().filter(|(agent, row)| is(*agent, row)).map(|(agent, row)| job(agent, row)).collect()
+    self.rows.store.jobs().into_iter().filter(|(agent, row)| is(*agent, row)).map(|(agent, row)| job(agent, &row)).collect()
   }
 }
 
-fn job(agent: AgentId, row: JobRow) -> Job {
-  let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed } = row;
+fn job(agent: AgentId, row: &JobRow) -> Job {
+  let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed } = *row;
   Job { agent, id, kind, conversation, reply, state, execution, since, limit, changed }
 }
 

@@ -29,7 +29,7 @@ async fn hears(subscription: &mut Subscription) -> (i32, i64, String) {
 async fn a_message_is_answered_by_a_granted_execution() {
   let world = World::new().await;
   let model = ScriptedModel::new([Line::Say("Hello Ada"), Line::Say("Again")]);
-  let process = world.process(1, &model, vec![]).await;
+  let process = world.process(1, &model, vec![]);
   let job = world.send("good morning").await;
   assert_eq!(world.answered(job).await.as_deref(), Ok("Hello Ada"));
   assert_eq!(world.types(job), ["MessageAdmitted", "ExecutionStarted", "StepRecorded", "ExecutionFinished", "ReplyPosted"]);
@@ -49,7 +49,7 @@ async fn text_is_heard_while_it_is_written() {
   let world = World::new().await;
   let released = Arc::new(Notify::new());
   let model = ScriptedModel::new([Line::Hold(&["Hello ", "world", "!"], Arc::clone(&released))]);
-  let process = world.process(1, &model, vec![]).await;
+  let process = world.process(1, &model, vec![]);
   let mut early = process.pieces.subscribe(AGENT);
   let job = world.send("hi").await;
   assert_eq!(hears(&mut early).await, (1001, 0, "Hello ".into()));
@@ -66,7 +66,7 @@ async fn text_is_heard_while_it_is_written() {
 async fn text_that_begins_anew_is_a_higher_attempt() {
   let world = World::new().await;
   let model = ScriptedModel::new([Line::Restart("wrong way", "right way")]);
-  let process = world.process(1, &model, vec![]).await;
+  let process = world.process(1, &model, vec![]);
   let mut heard = process.pieces.subscribe(AGENT);
   let job = world.send("hi").await;
   assert_eq!(world.answered(job).await.as_deref(), Ok("right way"));
@@ -83,7 +83,7 @@ async fn text_that_begins_anew_is_a_higher_attempt() {
 async fn a_stop_drops_the_model_request_at_once_and_nothing_follows() {
   let world = World::new().await;
   let model = ScriptedModel::new([Line::Hang("Half a sen")]);
-  let process = world.process(1, &model, vec![]).await;
+  let process = world.process(1, &model, vec![]);
   let job = world.send("write a novel").await;
   model.reached(1).await;
   let begun = Instant::now();
@@ -102,7 +102,7 @@ async fn a_stop_drops_the_model_request_at_once_and_nothing_follows() {
 async fn an_attempt_of_four_minutes_is_an_interruption_and_two_are_a_failure() {
   let world = World::new().await;
   let model = ScriptedModel::new([Line::Hang(""), Line::Hang("")]);
-  let _process = world.process(1, &model, vec![]).await;
+  let _process = world.process(1, &model, vec![]);
   let begun = Instant::now();
   let job = world.send("hi").await;
   assert_eq!(world.answered(job).await, Err("REPLY_INTERRUPTED".to_owned()));
@@ -116,11 +116,11 @@ async fn an_attempt_of_four_minutes_is_an_interruption_and_two_are_a_failure() {
 async fn another_node_answers_when_the_lease_of_a_killed_one_has_run_out() {
   let world = World::new().await;
   let hanging = ScriptedModel::new([Line::Hang("never")]);
-  let killed = world.process(1, &hanging, vec![]).await;
+  let killed = world.process(1, &hanging, vec![]);
   let job = world.send("hi").await;
   hanging.reached(1).await;
   let model = ScriptedModel::new([Line::Say("from the other one")]);
-  let _other = world.process(2, &model, vec![]).await;
+  let _other = world.process(2, &model, vec![]);
   tokio::time::sleep(Duration::from_secs(30)).await;
   assert!(model.requests().is_empty(), "the first lives");
   let begun = Instant::now();
@@ -134,13 +134,13 @@ async fn another_node_answers_when_the_lease_of_a_killed_one_has_run_out() {
 async fn a_node_that_starts_again_reports_its_own_losses_at_once() {
   let world = World::new().await;
   let hanging = ScriptedModel::new([Line::Hang("never")]);
-  let killed = world.process(1, &hanging, vec![]).await;
+  let killed = world.process(1, &hanging, vec![]);
   let job = world.send("hi").await;
   hanging.reached(1).await;
   killed.kill();
   let begun = Instant::now();
   let model = ScriptedModel::new([Line::Say("here again")]);
-  let _process = world.process(1, &model, vec![]).await;
+  let _process = world.process(1, &model, vec![]);
   assert_eq!(world.answered(job).await.as_deref(), Ok("here again"));
   assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
@@ -150,7 +150,7 @@ async fn a_node_that_starts_again_reports_its_own_losses_at_once() {
 async fn a_graceful_stop_gives_the_job_back() {
   let world = World::new().await;
   let hanging = ScriptedModel::new([Line::Hang("half")]);
-  let process = world.process(1, &hanging, vec![]).await;
+  let process = world.process(1, &hanging, vec![]);
   let job = world.send("hi").await;
   hanging.reached(1).await;
   let begun = Instant::now();
@@ -158,7 +158,7 @@ async fn a_graceful_stop_gives_the_job_back() {
   assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
   assert_eq!(world.rows.leases(), 0);
   let model = ScriptedModel::new([Line::Say("done")]);
-  let _other = world.process(2, &model, vec![]).await;
+  let _other = world.process(2, &model, vec![]);
   assert_eq!(world.answered(job).await.as_deref(), Ok("done"));
   let types = world.types(job);
   assert!(types.contains(&"ExecutionYielded") && !types.contains(&"ExecutionLost"), "{types:?}");
@@ -170,13 +170,13 @@ async fn a_worker_whose_lease_is_gone_stops_and_never_posts() {
   let world = World::new().await;
   let released = Arc::new(Notify::new());
   let model = ScriptedModel::new([Line::Hold(&["old ", "words"], Arc::clone(&released))]);
-  let paused = world.process(1, &model, vec![]).await;
+  let paused = world.process(1, &model, vec![]);
   let job = world.send("hi").await;
   model.reached(1).await;
   // Its database is away: no renewals, and no answers to it either.
   paused.ports.away.store(true, Ordering::SeqCst);
   let other = ScriptedModel::new([Line::Say("new words")]);
-  let _other = world.process(2, &other, vec![]).await;
+  let _other = world.process(2, &other, vec![]);
   assert_eq!(world.answered(job).await.as_deref(), Ok("new words"));
   released.notify_one();
   tokio::time::sleep(Duration::from_secs(60)).await;
@@ -190,7 +190,7 @@ async fn an_answer_without_words_is_asked_for_once_more_without_tools() {
   let world = World::new().await;
   let model = ScriptedModel::new([ended("  ", Finish::Stop), Line::Say("the words")]);
   let tool = Arc::new(pa_tools::testing::TestTool::slow_read(pa_tools::testing::Counter::default()));
-  let _process = world.process(1, &model, vec![tool]).await;
+  let _process = world.process(1, &model, vec![tool]);
   let job = world.send("hi").await;
   assert_eq!(world.answered(job).await.as_deref(), Ok("the words"));
   let requests = model.requests();
@@ -204,7 +204,7 @@ async fn an_answer_without_words_is_asked_for_once_more_without_tools() {
 async fn a_model_that_says_nothing_twice_fails_the_reply() {
   let world = World::new().await;
   let model = ScriptedModel::new([ended("", Finish::Stop), ended("\n", Finish::Stop)]);
-  let _process = world.process(1, &model, vec![]).await;
+  let _process = world.process(1, &model, vec![]);
   let job = world.send("hi").await;
   assert_eq!(world.answered(job).await, Err("MODEL_SAID_NOTHING".to_owned()));
 }
@@ -214,7 +214,7 @@ async fn a_model_that_says_nothing_twice_fails_the_reply() {
 async fn an_answer_cut_by_its_length_is_marked_incomplete() {
   let world = World::new().await;
   let model = ScriptedModel::new([ended("Once upon a", Finish::Length)]);
-  let _process = world.process(1, &model, vec![]).await;
+  let _process = world.process(1, &model, vec![]);
   let job = world.send("a tale").await;
   assert_eq!(world.answered(job).await.as_deref(), Ok("Once upon a"));
   let incomplete = world.rows.store.all_entries(AGENT).iter().any(|entry| entry.text == "Once upon a" && entry.incomplete);
@@ -233,7 +233,7 @@ async fn what_trying_again_would_not_mend_is_said_at_once() {
   for (error, code) in errors {
     let world = World::new().await;
     let model = ScriptedModel::new([Line::Fail(error)]);
-    let _process = world.process(1, &model, vec![]).await;
+    let _process = world.process(1, &model, vec![]);
     let job = world.send("hi").await;
     assert_eq!(world.answered(job).await, Err(code.to_owned()));
     assert_eq!(model.requests().len(), 1);
@@ -253,7 +253,7 @@ async fn a_prompt_that_is_too_long_is_tried_with_less_history() {
     Line::Fail(long()),
     Line::Fail(long()),
   ]);
-  let _process = world.process(1, &model, vec![]).await;
+  let _process = world.process(1, &model, vec![]);
   let job = world.send("a").await;
   assert!(world.answered(job).await.is_ok());
   let job = world.send("b").await;
@@ -269,7 +269,7 @@ async fn a_prompt_that_is_too_long_is_tried_with_less_history() {
 async fn messages_are_answered_in_order_across_a_kill() {
   let world = World::new().await;
   let first = ScriptedModel::new([Line::Hang("")]);
-  let killed = world.process(1, &first, vec![]).await;
+  let killed = world.process(1, &first, vec![]);
   let mut jobs = Vec::new();
   for number in 0..5 {
     jobs.push(world.send(&format!("m{number}")).await);
@@ -277,7 +277,7 @@ async fn messages_are_answered_in_order_across_a_kill() {
   first.reached(1).await;
   killed.kill();
   let model = ScriptedModel::new([Line::Say("r0"), Line::Say("r1"), Line::Say("r2"), Line::Say("r3"), Line::Say("r4")]);
-  let _process = world.process(1, &model, vec![]).await;
+  let _process = world.process(1, &model, vec![]);
   for (number, job) in jobs.iter().enumerate() {
     assert_eq!(world.answered(*job).await, Ok(format!("r{number}")));
   }

@@ -198,7 +198,7 @@ impl World {
   }
 
   /// Starts a process on a node.
-  pub(super) async fn process(&self, node: u128, model: &Arc<ScriptedModel>, tools: Vec<Arc<dyn Tool>>) -> Process {
+  pub(super) fn process(&self, node: u128, model: &Arc<ScriptedModel>, tools: Vec<Arc<dyn Tool>>) -> Process {
     let life = u128::from(self.ids.0.load(Ordering::Relaxed));
     let holder = holder(node, life);
     let ports = Ports::new(&self.rows, holder);

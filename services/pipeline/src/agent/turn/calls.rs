@@ -223,9 +223,9 @@ async fn carry_out(turn: &Turn, call: &Planned, sent_at: i64) -> Result<Option<A
   };
   let decision = if call.class == Class::External {
     // It has a life of its own: once begun, it is neither dropped nor forgotten with its turn.
-    turn.worker.tasks.spawn(made.to_its_end()).await.unwrap_or_else(|_| Err(Failure::new("FAILED", "a tool ended its task")))
+    turn.worker.tasks.spawn(made.finish()).await.unwrap_or_else(|_| Err(Failure::new("FAILED", "a tool ended its task")))
   } else {
-    Box::pin(made.to_its_end()).await
+    Box::pin(made.finish()).await
   };
   turn.contained.lock().retain(|other| *other != call.id);
   decision
@@ -251,7 +251,7 @@ struct Reported {
 }
 
 impl Made {
-  async fn to_its_end(self) -> Result<Option<Arc<Decision>>, Failure> {
+  async fn finish(self) -> Result<Option<Arc<Decision>>, Failure> {
     let context = Context { agent: self.is.agent, job: self.is.job, conversation: self.is.conversation, execution: self.is.execution, call: self.id };
     let called = async {
       // Directly before the first byte: nothing that can wait stands between this and the call.
