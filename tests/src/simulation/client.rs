@@ -16,7 +16,7 @@ use rand::{Rng, SeedableRng};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::process::{Answer, Request};
+use super::process::{Answer, Process, Request};
 use super::record::{Acknowledged, Told};
 use super::tools::some_wish;
 use super::world::World;
@@ -46,23 +46,42 @@ fn settled_of(decision: &Decision) -> Option<&InputSettled> {
   }
 }
 
-/// Asks until the request is decided.
+/// Asks until the request is decided, any process that answers.
 pub(super) async fn resolve(world: &World, random: &mut StdRng, request: &Request) -> Resolved {
   loop {
-    if let Some(process) = world.some_process(random) {
-      match timeout(ANSWERS_WITHIN, process.give(request)).await {
-        Ok(Answer::Decided(decision)) if !process.gate.is_dead() && !process.gate.is_stopped() => {
-          world.record.told(Told::of(&decision));
-          if !is_held(&decision) {
-            let input = settled_of(&decision).and_then(|settled| settled.of).map_or(decision.cause, |of| of.0);
-            let repeated = input != decision.cause;
-            return Resolved { input, decision: (!repeated).then_some(decision) };
-          }
-        }
-        Ok(Answer::Decided(_) | Answer::Accepted(_) | Answer::Refused) | Err(_) => {}
-      }
+    if let Some(process) = world.some_process(random)
+      && let Some(resolved) = answer(world, &process, request).await
+    {
+      return resolved;
     }
     sleep(Duration::from_millis(random.random_range(100..2_500))).await;
+  }
+}
+
+/// Asks one process until the request is decided.
+pub(super) async fn resolve_at(world: &World, process: &Process, request: &Request) -> Resolved {
+  loop {
+    if let Some(resolved) = answer(world, process, request).await {
+      return resolved;
+    }
+    sleep(Duration::from_millis(500)).await;
+  }
+}
+
+/// Asks once; `None` when nobody knows yet.
+async fn answer(world: &World, process: &Process, request: &Request) -> Option<Resolved> {
+  match timeout(ANSWERS_WITHIN, process.give(request)).await {
+    // What a dead or stopped process would have said never reaches anybody.
+    Ok(Answer::Decided(decision)) if !process.gate.is_dead() && !process.gate.is_stopped() => {
+      world.record.told(Told::of(&decision));
+      if is_held(&decision) {
+        return None;
+      }
+      let input = settled_of(&decision).and_then(|settled| settled.of).map_or(decision.cause, |of| of.0);
+      let repeated = input != decision.cause;
+      Some(Resolved { input, decision: (!repeated).then_some(decision) })
+    }
+    Ok(Answer::Decided(_) | Answer::Accepted | Answer::Refused) | Err(_) => None,
   }
 }
 

@@ -5,6 +5,7 @@
 //! [`oracle`] compares the log with all that the outside was told and did. [`mutants`] switches each guard of the protocol off: the oracle must notice. `cases` are
 //! the traces of the model check by name. A failing seed is printed; `PA_SIM_SEED` runs one, `PA_SIM_SEEDS` another number of them.
 
+mod cases;
 mod chaos;
 mod client;
 mod clock;

@@ -5,26 +5,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pa_eventlog::guards::{Guard, switch_off};
 
-use super::run::run;
+use super::cases::cuts::pr_12;
+use super::cases::decider::{pr_01, pr_02, pr_05};
+use super::cases::work::pr_22;
+use super::run::{in_paused_time, run};
 
 /// Seeds that may be tried; a guard that is not missed by then is not proven.
 const TRIES: u64 = 400;
 
+/// What goes wrong, if anything does; what a mutant breaks may also be seen as a panic of ours.
+fn problem<T>(attempt: impl FnOnce() -> Result<T, String>) -> Option<String> {
+  match catch_unwind(AssertUnwindSafe(attempt)) {
+    Ok(Ok(_)) => None,
+    Ok(Err(problem)) => Some(problem),
+    Err(_) => Some("a panic".to_owned()),
+  }
+}
+
 /// Fails unless a seed fails while the guard is off.
 fn noticed(guard: Guard) {
-  let off = switch_off(guard);
-  for seed in 0..TRIES {
-    // What a mutant breaks may also be seen as a panic of ours: that is a failure like any other.
-    let problem = match catch_unwind(AssertUnwindSafe(|| run(seed))) {
-      Ok(Ok(_)) => continue,
-      Ok(Err(problem)) => problem,
-      Err(_) => "a panic".to_owned(),
-    };
-    println!("{guard:?} is missed at seed {seed}: {problem}");
-    drop(off);
-    return;
-  }
-  panic!("nothing went wrong in {TRIES} seeds although {guard:?} was off");
+  let _off = switch_off(guard);
+  let found = (0..TRIES).find_map(|seed| Some((seed, problem(|| run(seed))?)));
+  let (seed, problem) = found.unwrap_or_else(|| panic!("nothing went wrong in {TRIES} seeds although {guard:?} was off"));
+  println!("{guard:?} is missed at seed {seed}: {problem}");
+}
+
+/// Fails unless a trace that is right with the guard on is wrong with it off.
+fn noticed_in<F: Future<Output = Result<(), String>>>(guard: Guard, trace: impl Fn() -> F) {
+  in_paused_time(trace()).expect("the trace is right with every guard on");
+  let _off = switch_off(guard);
+  let problem = problem(|| in_paused_time(trace())).unwrap_or_else(|| panic!("nothing went wrong although {guard:?} was off"));
+  println!("{guard:?} is missed: {problem}");
 }
 
 macro_rules! noticed {
@@ -39,17 +50,37 @@ macro_rules! noticed {
 noticed! {
   the_simulator_notices_when_epoch_is_off: Epoch,
   the_simulator_notices_when_repeated_seq_is_off: RepeatedSeq,
-  the_simulator_notices_when_gap_is_off: Gap,
   the_simulator_notices_when_decision_boundary_is_off: DecisionBoundary,
   the_simulator_notices_when_open_decision_void_at_announcement_is_off: OpenDecisionVoidAtAnnouncement,
   the_simulator_notices_when_equal_epoch_again_is_off: EqualEpochAgain,
-  the_simulator_notices_when_wait_for_own_announcement_is_off: WaitForOwnAnnouncement,
   the_simulator_notices_when_answer_on_append_is_off: AnswerOnAppend,
   the_simulator_notices_when_effect_before_permit_is_off: EffectBeforePermit,
   the_simulator_notices_when_checkpoint_from_unread_is_off: CheckpointFromUnread,
-  the_simulator_notices_when_checkpoint_guard_is_off: CheckpointGuard,
-  the_simulator_notices_when_permit_window_is_off: PermitWindow,
-  the_simulator_notices_when_unannounced_epoch_is_off: UnannouncedEpoch,
   the_simulator_notices_when_cursor_is_off: Cursor,
   the_simulator_notices_when_repeat_window_is_off: RepeatWindow,
+}
+
+#[test]
+fn the_simulator_notices_when_gap_is_off() {
+  noticed_in(Guard::Gap, pr_05);
+}
+
+#[test]
+fn the_simulator_notices_when_wait_for_own_announcement_is_off() {
+  noticed_in(Guard::WaitForOwnAnnouncement, pr_02);
+}
+
+#[test]
+fn the_simulator_notices_when_checkpoint_guard_is_off() {
+  noticed_in(Guard::CheckpointGuard, pr_01);
+}
+
+#[test]
+fn the_simulator_notices_when_permit_window_is_off() {
+  noticed_in(Guard::PermitWindow, pr_22);
+}
+
+#[test]
+fn the_simulator_notices_when_unannounced_epoch_is_off() {
+  noticed_in(Guard::UnannouncedEpoch, pr_12);
 }

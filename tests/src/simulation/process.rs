@@ -14,7 +14,7 @@ use pa_eventlog::reader::Decision;
 use pa_eventlog::seal::Keys;
 use pa_eventlog::sim::{Fate, SimLog};
 use pa_eventlog::tail::Tail;
-use pa_eventlog::{AppendError, EventLog, Partition};
+use pa_eventlog::{AppendError, EventLog, Partition, Position};
 use pa_pipeline::agent::{self, AgentParts, Config, Models};
 use pa_pipeline::decider::{self, Eraser, KeyMaker, Parts, Status};
 use pa_pipeline::scheduler::{self, SchedulerParts};
@@ -54,12 +54,16 @@ pub(super) struct Roles {
 
 impl Roles {
   pub(super) const ALL: Self = Self { decides: true, projects: true, works: true };
+  pub(super) const EDGE: Self = Self { decides: false, projects: false, works: false };
   pub(super) const DECIDER: Self = Self { decides: true, projects: false, works: false };
+  pub(super) const KEEPER: Self = Self { decides: true, projects: true, works: false };
+  pub(super) const WORKER: Self = Self { decides: false, projects: false, works: true };
 }
 
 /// One life of a process on a node.
 pub(super) struct Process {
   pub(super) holder: Holder,
+  pub(super) roles: Roles,
   pub(super) gate: Gate,
   pub(super) traps: Traps,
   pub(super) log: SimLog,
@@ -83,12 +87,29 @@ pub(super) struct Request {
   pub(super) origin: Origin,
 }
 
+impl Request {
+  fn submission(&self, actor: &'static str) -> Submission<'_> {
+    Submission {
+      agent: self.agent,
+      input: self.input.clone(),
+      producer: &self.producer,
+      key: Some(&self.key),
+      content: self.content.as_deref(),
+      actor,
+      origin: self.origin,
+      cause: None,
+      correlation: None,
+      traceparent: None,
+    }
+  }
+}
+
 /// What the gateway says.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
   Decided(Arc<Decision>),
-  /// It is in the log, at this position, or may be.
-  Accepted(Option<Uuid>),
+  /// It is in the log, or may be.
+  Accepted,
   /// It is certainly not in the log.
   Refused,
 }
@@ -152,7 +173,7 @@ impl Process {
     };
     let decides = (0..PARTITIONS).filter(|_| life.roles.decides);
     let statuses = decider::run(&parts, decides, &tracker, &stop);
-    let process = Self { holder, gate, traps, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
+    let process = Self { holder, roles: life.roles, gate, traps, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
     process.project(shared, life.roles, &log, &opener);
     if life.roles.works {
       process.work(shared, &ids, clock, seed ^ name);
@@ -208,45 +229,25 @@ impl Process {
 
   /// Takes a request as the gateway does: registers, appends, waits for what is read back.
   pub(super) async fn give(&self, request: &Request) -> Answer {
-    let submission = Submission {
-      agent: request.agent,
-      input: request.input.clone(),
-      producer: &request.producer,
-      key: Some(&request.key),
-      content: request.content.as_deref(),
-      actor: "owner",
-      origin: request.origin,
-      cause: None,
-      correlation: None,
-      traceparent: None,
-    };
-    let Ok(prepared) = self.appender.prepare(submission).await else { return Answer::Refused };
+    let Ok(prepared) = self.appender.prepare(request.submission("owner")).await else { return Answer::Refused };
     let expected = self.tail.expect(request.agent, prepared.id);
-    let known = match self.appender.append(std::slice::from_ref(&prepared)).await {
-      Ok(_) => Some(prepared.id),
-      Err(appender::Error::Append(AppendError::Unknown { .. })) => None,
+    match self.appender.append(std::slice::from_ref(&prepared)).await {
+      Ok(_) | Err(appender::Error::Append(AppendError::Unknown { .. })) => {}
       Err(_) => return Answer::Refused,
-    };
+    }
     match expected.within(ANSWERED_WITHIN).await {
       Some(decision) => Answer::Decided(decision),
-      None => Answer::Accepted(known),
+      None => Answer::Accepted,
     }
+  }
+
+  /// Appends a client's request; where it stands.
+  pub(super) async fn append(&self, request: &Request) -> Result<Position, appender::Error> {
+    Ok(self.appender.submit(request.submission("owner")).await?.position)
   }
 
   /// Appends a platform's message and answers when it is durable.
   pub(super) async fn receive(&self, request: &Request) -> bool {
-    let submission = Submission {
-      agent: request.agent,
-      input: request.input.clone(),
-      producer: &request.producer,
-      key: Some(&request.key),
-      content: None,
-      actor: "person",
-      origin: request.origin,
-      cause: None,
-      correlation: None,
-      traceparent: None,
-    };
-    self.appender.submit(submission).await.is_ok()
+    self.appender.submit(request.submission("person")).await.is_ok()
   }
 }

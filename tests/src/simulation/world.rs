@@ -220,6 +220,12 @@ pub(super) fn agent(n: u128) -> AgentId {
   AgentId(Uuid::from_u128(0xa9e0_0000 + n))
 }
 
+/// The next agent of the same partition.
+pub(super) fn agent_in_after(other: AgentId) -> AgentId {
+  let partition = partition_of(other, PARTITIONS);
+  (0..).map(agent).find(|agent| *agent > other && partition_of(*agent, PARTITIONS) == partition).expect("hashes reach every partition")
+}
+
 /// The first agent of a partition.
 pub(super) fn agent_in(partition: Partition) -> AgentId {
   (0..).map(agent).find(|agent| partition_of(*agent, PARTITIONS) == partition).expect("hashes reach every partition")

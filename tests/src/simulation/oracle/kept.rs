@@ -145,7 +145,7 @@ pub(in super::super) async fn read_model(all: &[Accepted], shared: &Shared) -> R
 pub(in super::super) fn views(all: &[Accepted], world: &World) -> Result<(), String> {
   let mut folded = Folded::default();
   all.iter().flat_map(Accepted::decisions).for_each(|decision| folded.fold(decision));
-  for process in (0..world.nodes()).filter_map(|node| world.alive(node)) {
+  for process in (0..world.nodes()).filter_map(|node| world.alive(node)).filter(|process| process.roles.works) {
     for (agent, root) in &folded.roots {
       let view = process.view.root(*agent);
       ensure!(view.as_ref() == Some(root), "process {} has {view:?} of {agent} and the log gives {root:?}", process.holder.process);

@@ -10,6 +10,17 @@ use pa_eventlog::{Position, Stored};
 use super::super::chaos::Kinds;
 use super::{Accepted, ensure};
 
+/// A used (epoch, seq) never has other bytes, and no epoch is announced twice.
+pub(in super::super) fn never_other_bytes(accepted: &Accepted) -> Result<(), String> {
+  let mut used: HashMap<(i64, i64), [u8; 32]> = HashMap::new();
+  for stored in accepted.events.values() {
+    let place = stored.meta().map_err(|error| error.to_string())?.place;
+    let other = used.insert((place.epoch, place.seq), stored.digest());
+    ensure!(other.is_none_or(|other| other == stored.digest()), "epoch {} seq {} has other bytes at {}", place.epoch, place.seq, stored.position);
+  }
+  Ok(())
+}
+
 /// Every input has exactly one decision, in order; epochs and seqs only go up; each agent's events are chained without a gap.
 pub(in super::super) fn check(accepted: &Accepted, kinds: Kinds) -> Result<(), String> {
   let mut order = Order { accepted, cuts: kinds.cuts, next: 0, epoch: 0, seq: 0, decided: HashMap::new() };

@@ -70,6 +70,19 @@ pub(super) async fn accepted(shared: &Shared) -> Result<Vec<Accepted>, String> {
   Ok(all)
 }
 
+/// Judges the log, what is kept of it, and what was told, of a world in which work may be left.
+pub(super) async fn judge_log(world: &World, kinds: Kinds) -> Result<(), String> {
+  let all = accepted(&world.shared).await?;
+  for partition in &all {
+    log::check(partition, kinds)?;
+    if !kinds.cuts && !kinds.restores {
+      log::never_other_bytes(partition)?;
+    }
+    kept::checkpoint(partition, &world.shared)?;
+  }
+  if kinds.cuts { Ok(()) } else { people::check(&all, world) }
+}
+
 /// Judges a world that has settled.
 pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> {
   if let Some(problem) = world.record.problems().first() {
@@ -78,6 +91,9 @@ pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> 
   let all = accepted(&world.shared).await?;
   for partition in &all {
     log::check(partition, kinds)?;
+    if !kinds.cuts && !kinds.restores {
+      log::never_other_bytes(partition)?;
+    }
     replies::check(partition)?;
     kept::checkpoint(partition, &world.shared)?;
   }

@@ -1,0 +1,248 @@
+//! PR-16, PR-17: inputs on which a process dies, and what waits behind them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pa_domain::testing::inputs;
+use pa_domain::meta::Kind;
+use pa_domain::{Event, Meta, Origin, Timestamp, log};
+use pa_eventlog::compose::Composer;
+use pa_eventlog::sim::Fate;
+use pa_eventlog::{Position, Record, Stream};
+use pa_store::keys::Lookup;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::super::client::request;
+use super::super::process::{Request, Roles};
+use super::super::run::in_paused_time;
+use super::super::traps::Moment;
+use super::{Accepted, CALM, Stage, repeats, texts};
+
+const TWO: [Roles; 2] = [Roles::DECIDER, Roles::DECIDER];
+const QUARANTINED: &str = "pa.log.InputQuarantined";
+
+impl Stage {
+  /// Appends an input that can't be opened although its key is there.
+  pub(super) async fn leave_unreadable(&mut self) -> Position {
+    self.said += 1;
+    let request = request(self.agent, format!("unreadable-{}", self.said), inputs::message("never seen"));
+    let mut record = self.record(&request).await;
+    let mut value = record.value.to_vec();
+    *value.last_mut().expect("a sealed value has a tag") ^= 1;
+    record.value = Bytes::from(value);
+    self.world.shared.log.put(Stream::Inputs, 0, vec![record])[0]
+  }
+
+  /// How many quarantines the log has seen, void ones not counted apart.
+  pub(super) fn quarantined(&self) -> usize {
+    self.events().iter().filter(|stored| stored.record.type_name.starts_with(QUARANTINED)).count()
+  }
+
+  /// Appends a message on which every decider dies.
+  async fn leave_deadly(&mut self, text: &str) -> Uuid {
+    self.said += 1;
+    let request = request(self.agent, format!("deadly-{}", self.said), inputs::message(text));
+    let record = self.record(&request).await;
+    self.world.shared.deadly.lock().push(record.id);
+    let id = record.id;
+    self.world.shared.log.put(Stream::Inputs, 0, vec![record]);
+    id
+  }
+
+  /// Waits for the death of node 1's process and starts the next.
+  async fn die_and_start_again(&self) {
+    let process = self.process(1);
+    self.until("the process dies", || process.gate.is_dead()).await;
+    self.world.start(1).await;
+  }
+}
+
+fn quarantines(accepted: &Accepted) -> Vec<(Uuid, String)> {
+  let of = |event: &Event| match event {
+    Event::Log(log::Event::InputQuarantined(quarantined)) => Some((quarantined.held.id.0, quarantined.reason.clone())),
+    _ => None,
+  };
+  accepted.decisions().flat_map(|decision| decision.events.iter()).filter_map(|recorded| of(&recorded.event)).collect()
+}
+
+#[test]
+fn pr_16_the_third_death_under_a_note_sets_the_input_aside_and_other_agents_go_on() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    let deadly = stage.leave_deadly("kills").await;
+    // The first death is in normal work, where nothing is noted.
+    stage.die_and_start_again().await;
+    assert_eq!(stage.world.shared.database.deaths(0), None);
+    for deaths in 0..3 {
+      let process = stage.process(1);
+      stage.until("the process dies", || process.gate.is_dead()).await;
+      assert_eq!(stage.world.shared.database.deaths(0), Some((deadly, deaths)), "the note counts the deaths before it");
+      stage.world.start(1).await;
+    }
+    stage.until("it is quarantined", || stage.quarantined() == 1).await;
+    let other = super::super::world::agent_in_after(stage.agent);
+    stage.world.create(&mut rand::SeedableRng::seed_from_u64(2), other).await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(quarantines(&accepted), [(deadly, "DEADLY".to_owned())]);
+    assert!(texts(&accepted).is_empty());
+  });
+}
+
+/// A process dies with a decision on the way that it had decided and not read: the decision landed, and the death is not the next input's.
+#[test]
+fn pr_16_a_note_on_another_input_starts_at_nothing() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.world.crash(1, Fate::Land);
+    stage.world.start(1).await;
+    stage.leads(1).await;
+    for text in ["one", "two", "three", "four", "five"] {
+      let process = stage.process(1);
+      let (gate, log) = (process.gate.clone(), process.log.clone());
+      process.traps.set(Moment::After, "events/pa.conversation.MessageAdmitted", move || {
+        log.crash(Fate::Land);
+        gate.kill();
+      });
+      stage.leave(text).await;
+      stage.die_and_start_again().await;
+      stage.leads(1).await;
+    }
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["one", "two", "three", "four", "five"]);
+    assert!(quarantines(&accepted).is_empty());
+  });
+}
+
+#[test]
+fn pr_16_a_takeover_without_a_death_counts_for_nothing() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.world.crash(1, Fate::Land);
+    let first = stage.world.start(1).await;
+    stage.leads(1).await;
+    let gate = first.gate.clone();
+    first.traps.set(Moment::Before, "events/pa.conversation.MessageAdmitted", move || gate.stop());
+    stage.leave("under a note").await;
+    stage.until("the first is stopped", || first.gate.is_stopped()).await;
+    let second = stage.world.start(2).await;
+    let gate = second.gate.clone();
+    second.traps.set(Moment::Before, "events/pa.conversation.MessageAdmitted", move || gate.stop());
+    stage.until("the second is stopped", || second.gate.is_stopped()).await;
+    assert_eq!(stage.world.shared.database.deaths(0).map(|(_, deaths)| deaths), Some(1));
+    first.gate.wake();
+    stage.until("the first takes its death back", || stage.world.shared.database.deaths(0).is_some_and(|(_, deaths)| deaths == 0)).await;
+    second.gate.wake();
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["under a note"]);
+    assert!(quarantines(&accepted).is_empty());
+  });
+}
+
+#[test]
+fn pr_17_held_inputs_are_decided_once_and_in_order_over_a_crash_and_before_new_ones() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.leave_unreadable().await;
+    for text in ["held 1", "held 2", "held 3", "held 4"] {
+      stage.leave(text).await;
+    }
+    let again = request(stage.agent, "left-3", inputs::message("held 2"));
+    stage.edge.append(&again).await.unwrap();
+    stage.until("they are held", || stage.held() == 5).await;
+    sleep(Duration::from_secs(12)).await;
+    // Their content survives the inputs.
+    let end = stage.inputs().last().unwrap().position + 1;
+    let process = stage.process(1);
+    let (gate, log) = (process.gate.clone(), process.log.clone());
+    stage.ask("release", inputs::release(true)).await;
+    process.traps.set(Moment::After, "events/pa.conversation.MessageAdmitted", move || {
+      log.crash(Fate::Land);
+      gate.kill();
+    });
+    stage.until("a process dies in the middle", || process.gate.is_dead() || stage.admitted() == 4).await;
+    stage.leave("new 1").await;
+    stage.world.start(1).await;
+    stage.say("new 2").await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["held 1", "held 2", "held 3", "held 4", "new 1", "new 2"]);
+    assert_eq!(repeats(&accepted), 1, "the repeat of a held one is a repeat");
+    assert!(accepted.inputs.keys().any(|position| *position >= end));
+  });
+}
+
+#[test]
+fn pr_17_a_second_quarantine_in_the_middle_keeps_the_rest_itself_first() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.leave_unreadable().await;
+    stage.leave("held 1").await;
+    stage.leave_unreadable().await;
+    stage.leave("held 2").await;
+    stage.until("they are held", || stage.held() == 3).await;
+    stage.ask("release-1", inputs::release(true)).await;
+    stage.until("the second is quarantined", || stage.quarantined() == 2).await;
+    stage.leave("held 3").await;
+    sleep(Duration::from_secs(8)).await;
+    assert_eq!(texts(&stage.accepted().await.unwrap()), ["held 1"]);
+    // Not dropped: it is tried again, and is the first one again.
+    stage.ask("release-2", inputs::release(false)).await;
+    stage.until("it is quarantined again", || stage.quarantined() == 3).await;
+    stage.ask("release-3", inputs::release(true)).await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["held 1", "held 2", "held 3"]);
+  });
+}
+
+#[test]
+fn pr_17_a_deadly_input_is_decided_after_all_when_it_kills_no_more() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.leave_deadly("kills no more").await;
+    for _ in 0..4 {
+      stage.die_and_start_again().await;
+    }
+    stage.until("it is quarantined", || stage.quarantined() == 1).await;
+    stage.leave("behind it").await;
+    stage.world.shared.deadly.lock().clear();
+    stage.ask("release", inputs::release(false)).await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["kills no more", "behind it"]);
+  });
+}
+
+impl Stage {
+  /// The input's record as an appender would make it.
+  async fn record(&self, request: &Request) -> Record {
+    let keys = match self.world.shared.keys.get(self.agent).await {
+      Ok(Lookup::Key(keys)) => keys,
+      other => panic!("{other:?}"),
+    };
+    let id = Uuid::from_u128(0xdead_0000 + u128::from(self.said));
+    let meta = Meta {
+      id,
+      kind: Kind::Input,
+      agent: self.agent,
+      ordinal: 0,
+      at: Timestamp(0),
+      cause: Uuid::nil(),
+      correlation: id,
+      actor: "owner".to_owned(),
+      origin: Origin::Owner,
+      producer: request.producer.clone(),
+      key: keys.hash_key(request.key.as_bytes()).to_vec(),
+      input: 0,
+      held: false,
+      part: 0,
+    };
+    Composer::new(true, "pa/test").input(&keys, meta, &request.input, None).expect("a small record")
+  }
+
+  fn held(&self) -> usize {
+    self.events().iter().filter(|stored| stored.record.type_name.starts_with("pa.log.InputHeld")).count()
+  }
+
+  fn admitted(&self) -> usize {
+    self.events().iter().filter(|stored| stored.record.type_name.starts_with("pa.conversation.MessageAdmitted")).count()
+  }
+}
