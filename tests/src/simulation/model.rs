@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::gate::Gate;
+use super::traps::{Moment, Traps};
 
 /// The log's id in the read model; a simulation has one log.
 const LOG: Uuid = Uuid::nil();
@@ -60,6 +61,7 @@ pub(super) struct Projector {
   pub(super) partition: Partition,
   pub(super) model: ReadModel,
   pub(super) gate: Gate,
+  pub(super) traps: Traps,
 }
 
 impl Projector {
@@ -88,8 +90,12 @@ impl Projector {
       let next = mark_of(reader.state());
       // The commit's way to the database and back: another projector may come between.
       tokio::time::sleep(Duration::from_millis(2)).await;
+      self.traps.spring(Moment::Before, "commit");
       self.gate.pass().await;
-      if store.commit(self.partition, &at, &next, &batch).await.expect("memory does not fail") == Outcome::Stale {
+      let outcome = store.commit(self.partition, &at, &next, &batch).await.expect("memory does not fail");
+      self.traps.spring(Moment::After, "commit");
+      self.gate.pass().await;
+      if outcome == Outcome::Stale {
         return Ok(());
       }
       parked.clone_from(batch.skipped());

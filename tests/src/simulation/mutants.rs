@@ -7,11 +7,12 @@ use pa_eventlog::guards::{Guard, switch_off};
 
 use super::cases::cuts::pr_12;
 use super::cases::decider::{pr_01, pr_02, pr_05};
+use super::cases::told::{stale_commit, void_decision};
 use super::cases::work::pr_22;
 use super::run::{in_paused_time, run};
 
 /// Seeds that may be tried; a guard that is not missed by then is not proven.
-const TRIES: u64 = 400;
+const TRIES: u64 = 200;
 
 /// What goes wrong, if anything does; what a mutant breaks may also be seen as a panic of ours.
 fn problem<T>(attempt: impl FnOnce() -> Result<T, String>) -> Option<String> {
@@ -53,10 +54,8 @@ noticed! {
   the_simulator_notices_when_decision_boundary_is_off: DecisionBoundary,
   the_simulator_notices_when_open_decision_void_at_announcement_is_off: OpenDecisionVoidAtAnnouncement,
   the_simulator_notices_when_equal_epoch_again_is_off: EqualEpochAgain,
-  the_simulator_notices_when_answer_on_append_is_off: AnswerOnAppend,
   the_simulator_notices_when_effect_before_permit_is_off: EffectBeforePermit,
   the_simulator_notices_when_checkpoint_from_unread_is_off: CheckpointFromUnread,
-  the_simulator_notices_when_cursor_is_off: Cursor,
   the_simulator_notices_when_repeat_window_is_off: RepeatWindow,
 }
 
@@ -83,4 +82,14 @@ fn the_simulator_notices_when_permit_window_is_off() {
 #[test]
 fn the_simulator_notices_when_unannounced_epoch_is_off() {
   noticed_in(Guard::UnannouncedEpoch, pr_12);
+}
+
+#[test]
+fn the_simulator_notices_when_answer_on_append_is_off() {
+  noticed_in(Guard::AnswerOnAppend, void_decision);
+}
+
+#[test]
+fn the_simulator_notices_when_cursor_is_off() {
+  noticed_in(Guard::Cursor, stale_commit);
 }

@@ -57,6 +57,7 @@ impl Roles {
   pub(super) const EDGE: Self = Self { decides: false, projects: false, works: false };
   pub(super) const DECIDER: Self = Self { decides: true, projects: false, works: false };
   pub(super) const KEEPER: Self = Self { decides: true, projects: true, works: false };
+  pub(super) const PROJECTOR: Self = Self { decides: false, projects: true, works: false };
   pub(super) const WORKER: Self = Self { decides: false, projects: false, works: true };
 }
 
@@ -187,8 +188,8 @@ impl Process {
         self.tracker.spawn(Arc::clone(&self.view).follow(Arc::clone(log), Arc::clone(opener), partition));
       }
       if roles.projects {
-        let (model, gate) = (shared.model.clone(), self.gate.clone());
-        self.tracker.spawn(Projector { log: Arc::clone(log), opener: Arc::clone(opener), partition, model, gate }.run());
+        let (model, gate, traps) = (shared.model.clone(), self.gate.clone(), self.traps.clone());
+        self.tracker.spawn(Projector { log: Arc::clone(log), opener: Arc::clone(opener), partition, model, gate, traps }.run());
       }
     }
   }

@@ -44,8 +44,8 @@ pub(in super::super) async fn pr_01() -> Result<(), String> {
   stage.judge(CALM).await.map(drop)
 }
 
-/// More than a reader takes in at once.
-const STALE: usize = pa_eventlog::reader::READ_RECORDS_MAX + 100;
+/// More than a reader takes in before its decider has decided and sent.
+const STALE: usize = 2 * pa_eventlog::reader::READ_RECORDS_MAX + 100;
 
 /// Two deciders for one input: stale records and then the first one's decision land right before the second one's announcement. The announcement doesn't count (PR-13b), and nothing is
 /// decided before it is read (PR-02).

@@ -1,5 +1,5 @@
 //! The traces of the model check by name, on the product's code (`PR-..`): [`decider`] and [`cuts`] for the log and its decider, [`quarantine`] for inputs that are
-//! set aside, [`work`] for executions and calls.
+//! set aside, [`work`] for executions and calls, [`told`] for what readers make of all that.
 //!
 //! A trace answers with what the oracle says, so that [`super::mutants`] can run it with a guard off and must be told that something is wrong. What is not here is
 //! proven where it lives: PR-07, PR-08, PR-11, PR-14 by the log's readers, PR-18 by the suite that every engine passes.
@@ -7,6 +7,7 @@
 pub(super) mod cuts;
 pub(super) mod decider;
 mod quarantine;
+pub(super) mod told;
 pub(super) mod work;
 
 use std::sync::Arc;

@@ -83,6 +83,11 @@ pub(super) async fn judge_log(world: &World, kinds: Kinds) -> Result<(), String>
   if kinds.cuts { Ok(()) } else { people::check(&all, world) }
 }
 
+/// Judges what people are shown.
+pub(super) async fn judge_read_model(world: &World) -> Result<(), String> {
+  kept::read_model(&accepted(&world.shared).await?, &world.shared).await
+}
+
 /// Judges a world that has settled.
 pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> {
   if let Some(problem) = world.record.problems().first() {
