@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 use secrecy::{ExposeSecret, SecretString};
@@ -156,15 +156,16 @@ impl Config {
     ensure!(self.agent.replies_max > 0, "agent.replies_max must be at least 1");
     let owner_token = self.data.owner_token.expose_secret();
     ensure!(owner_token.is_empty() || owner_token.len() >= 16, "PA_OWNER_TOKEN must have at least 16 characters");
-    self.validate_listen()
+    self.edge()?.validate().map_err(|error| anyhow!("PA_LISTEN, PA_PUBLIC_URL or PA_ALLOW_INSECURE: {error}"))
   }
 
-  fn validate_listen(&self) -> Result<()> {
-    let listen = self.listen()?;
-    if listen.ip().is_loopback() || self.server.allow_insecure || self.server.public_url.starts_with("https://") {
-      return Ok(());
-    }
-    bail!("PA_LISTEN={listen} is reachable by others: set PA_PUBLIC_URL to the https:// address in front of it, or PA_ALLOW_INSECURE=1 to serve plain http")
+  /// How the outside reaches this process.
+  ///
+  /// # Errors
+  /// When the address is none.
+  pub fn edge(&self) -> Result<pa_gateway::Config> {
+    let public_url = Some(self.server.public_url.clone()).filter(|url| !url.is_empty());
+    Ok(pa_gateway::Config { listen: self.listen()?, public_url, allow_insecure: self.server.allow_insecure })
   }
 
   /// The address to listen on.
@@ -213,6 +214,7 @@ mod tests {
     assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_ALLOW_INSECURE", "1")]).is_ok());
     assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_PUBLIC_URL", "https://pa.example.org")]).is_ok());
     assert!(with(&[("PA_LISTEN", "nonsense")]).is_err());
+    assert!(with(&[("PA_PUBLIC_URL", "https://pa.example.org/path")]).unwrap_err().to_string().contains("PA_PUBLIC_URL"));
   }
 
   #[test]

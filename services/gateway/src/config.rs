@@ -2,13 +2,10 @@
 
 use std::net::SocketAddr;
 
-use serde::Deserialize;
-
 use crate::auth::Places;
 
 /// The configuration of page, GraphQL, webhooks and files.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Config {
   /// Where page, GraphQL and webhooks listen; port 0 takes a free one.
   pub listen: SocketAddr,
@@ -16,12 +13,6 @@ pub struct Config {
   pub public_url: Option<String>,
   /// Allows to listen on an address that others reach without https.
   pub allow_insecure: bool,
-}
-
-impl Default for Config {
-  fn default() -> Self {
-    Self { listen: SocketAddr::from(([127, 0, 0, 1], 8787)), public_url: None, allow_insecure: false }
-  }
 }
 
 /// A configuration that can't be served.

@@ -26,8 +26,6 @@ mod tests;
 mod updates;
 
 use axum::Router;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 pub use auth::Places;
 pub use config::{Config, ConfigError};
@@ -51,11 +49,6 @@ impl Gateway {
   /// Every route, the operations among them.
   pub fn router(&self) -> Router {
     http::router(self.edge.clone())
-  }
-
-  /// Serves until `shutdown`; then takes no connection more, closes the sockets with 1001 and lets running requests end within ten seconds.
-  pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
-    serve(listener, self.router(), shutdown).await;
   }
 
   /// The schema in GraphQL's own language: what `schemas/read_model.graphql` holds.

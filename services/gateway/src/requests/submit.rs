@@ -32,7 +32,7 @@ pub(crate) enum Outcome {
   Unchanged { ordinal: i64 },
   /// Refused by a rule.
   Refused { reason: String },
-  /// Accepted, or perhaps accepted, and not decided yet.
+  /// Accepted, or perhaps accepted, and not decided yet: also when it is held until somebody lets its agent go on.
   Undecided,
 }
 
@@ -132,6 +132,9 @@ async fn append(appender: &Appender, prepared: Prepared, deadline: Instant) -> R
 
 fn outcome(decision: Arc<Decision>) -> Outcome {
   let ordinal = decision.ordinal;
+  if decision.events.iter().any(|recorded| matches!(recorded.event, Event::Log(log::Event::InputHeld(_) | log::Event::InputQuarantined(_)))) {
+    return Outcome::Undecided;
+  }
   let settled = decision.events.iter().find_map(|recorded| match &recorded.event {
     Event::Log(log::Event::InputSettled(settled)) => Some(settled.clone()),
     _ => None,

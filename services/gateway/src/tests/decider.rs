@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use pa_domain::log::EpochAnnounced;
+use pa_domain::log::{EpochAnnounced, HeldInput, InputHeld};
 use pa_domain::{AgentId, Event, Input, Meta, Origin, State, ThingId, decide, evolve, route, settle};
 use pa_eventlog::appender::{Appender, Submission};
 use pa_eventlog::compose::{Composer, Draft};
@@ -24,6 +24,10 @@ pub(super) struct Switches {
   pub undecided: bool,
   /// Decisions are not projected.
   pub unprojected: bool,
+  /// Commits are not told.
+  pub untold: bool,
+  /// Inputs are held, as behind a quarantine.
+  pub held: bool,
 }
 
 #[derive(Default)]
@@ -131,6 +135,10 @@ impl Run {
   }
 
   fn events(&mut self, meta: &Meta, input: &Input) -> Vec<Event> {
+    if self.decider.switches.borrow().held {
+      let held = HeldInput { position: 0, id: meta.id.into(), type_name: String::new(), meta: Vec::new(), value: Vec::new() };
+      return vec![InputHeld { held }.into()];
+    }
     if meta.key.len() == 64 {
       let (key, content) = meta.key.split_at(32);
       let known = self.keys.entry((meta.agent, key.to_vec())).or_insert_with(|| (meta.id, content.to_vec()));
@@ -176,6 +184,9 @@ impl Run {
       batch.add_decision(&facts);
       self.decider.store.commit(0, &self.mark, &next, &batch).await.unwrap();
       self.mark = next;
+      if self.decider.switches.borrow().untold {
+        continue;
+      }
       let agents = batch.progress().collect();
       self.decider.live.tell(Committed { partition: 0, agents, queue: batch.changes_queue(), timers: batch.changes_timers() });
     }

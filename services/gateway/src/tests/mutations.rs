@@ -60,6 +60,14 @@ async fn an_answer_says_honestly_that_it_is_undecided_and_the_key_gets_the_decis
 }
 
 #[tokio::test]
+async fn what_is_held_behind_a_quarantine_is_not_decided() {
+  let world = World::new().await;
+  world.switch(Switches { held: true, ..Switches::default() });
+  let held = world.send("k1", "hello").await;
+  assert_eq!(held, json!({ "message": null, "position": null, "decided": false, "userErrors": [] }));
+}
+
+#[tokio::test]
 async fn a_refusal_is_given_again_under_its_key() {
   let world = World::new().await;
   let nobody = json!("01890000-0000-7000-8000-000000000000");

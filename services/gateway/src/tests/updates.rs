@@ -6,6 +6,7 @@ use pa_domain::{Origin, Timestamp, execution};
 use pa_eventlog::pieces::Piece;
 use serde_json::{Value, json};
 
+use super::decider::Switches;
 use super::world::World;
 
 fn is_message(change: &Value, text: &str) -> bool {
@@ -75,6 +76,17 @@ async fn a_cursor_of_another_schema_or_too_far_behind_must_read_afresh() {
   let update = behind.update().await;
   assert_eq!(update["change"], json!({ "__typename": "Resync", "reason": "too far behind" }));
   assert_eq!(update["cursor"], world.position().await);
+}
+
+#[tokio::test]
+async fn a_commit_that_nobody_told_is_seen_after_a_while() {
+  let world = World::new().await;
+  let mut socket = world.updates(world.position().await).await;
+  world.send("k1", "told").await;
+  socket.until(|change| is_message(change, "told")).await;
+  world.switch(Switches { untold: true, ..Switches::default() });
+  world.send("k2", "untold").await;
+  socket.until(|change| is_message(change, "untold")).await;
 }
 
 #[tokio::test]

@@ -113,7 +113,7 @@ impl World {
       shutdown: shutdown.clone(),
     });
     let (serving, stop) = (gateway.clone(), shutdown.clone());
-    tasks.spawn(async move { serving.serve(listener, stop).await });
+    tasks.spawn(async move { crate::serve(listener, serving.router(), stop).await });
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE).build().unwrap();
     let mut world =
       Self { db, gateway, address, owner: INSTALLATION, token: String::new(), client, log, appender, tail, pieces, switches, shutdown, tasks, _files: files };

@@ -60,6 +60,8 @@ pub(crate) struct Live {
   /// Everything up to here was sent.
   ordinal: i64,
   caught_up: bool,
+  /// The next read is a look: what others have read already says nothing about a hint that was lost.
+  looking: bool,
   ready: VecDeque<UpdateEnvelope>,
   _counted: Counted,
 }
@@ -84,6 +86,7 @@ impl Live {
       pieces,
       ordinal: now,
       caught_up: after.is_none(),
+      looking: false,
       ready: VecDeque::new(),
       _counted: edge.subscriptions.one_more(),
     };
@@ -110,7 +113,8 @@ impl Live {
         continue;
       }
       match self.heed().await? {
-        Heeded::Committed | Heeded::Looking => self.caught_up = false,
+        Heeded::Committed => self.caught_up = false,
+        Heeded::Looking => (self.caught_up, self.looking) = (false, true),
         Heeded::Piece(heard) => self.heard(heard),
       }
     }
@@ -126,16 +130,16 @@ impl Live {
   }
 
   async fn catch_up(&mut self) {
-    let known = self.watch.ordinal();
+    let known = if self.looking { self.watch.ordinal().max(self.ordinal + 1) } else { self.watch.ordinal() };
     match self.feed.after(&self.edge.reads, self.ordinal, known).await {
       Ok(Step::Changes(batch)) => {
         self.take(&batch);
-        self.caught_up = true;
+        (self.caught_up, self.looking) = (true, false);
       }
       Ok(Step::Resync { ordinal }) => {
         self.ordinal = ordinal;
         self.resync("too far behind");
-        self.caught_up = true;
+        (self.caught_up, self.looking) = (true, false);
       }
       Err(error) => {
         tracing::warn!(error = &error as &dyn std::error::Error, "a subscription can't read on now");
