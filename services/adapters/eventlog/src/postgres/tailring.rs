@@ -54,7 +54,9 @@ impl TailRing {
       self.from = from;
     }
     self.to = end;
-    seen.iter().for_each(|stored| self.push(Arc::clone(stored)));
+    for stored in seen {
+      self.push(Arc::clone(stored));
+    }
     self.shorten();
   }
 
