@@ -17,12 +17,12 @@ use pa_projections::conversation::{self, Entry, Role, Turn};
 use pa_projections::live::{Committed, Live};
 use pa_projections::queue::{self, Job, OpenCall};
 use pa_projections::settings::{self, Settings};
+use pa_store::PgPool;
 use pa_store::clock::Clock;
 use pa_store::keys::AgentKeys;
 use pa_store::lease::work::{self, CANDIDATES_MAX, WorkLease};
 use pa_store::lease::{Holder, LEASE};
 use pa_tools::{OldMessage, OldPage, OlderMessages};
-use pa_store::PgPool;
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
@@ -96,6 +96,8 @@ impl WorkQueue for PostgresQueue {
     };
     // Nothing heard in time is a reason to look, too.
     drop(timeout(POLL, heard).await);
+    // One look serves for all that has been told so far.
+    while !matches!(commits.try_recv(), Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed)) {}
   }
 
   async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, PortError> {

@@ -12,6 +12,7 @@ use pa_domain::execution::{ExecutionAsked, JobKind};
 use pa_eventlog::appender::Prepared;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
+use tracing::Instrument as _;
 
 use super::asks::Chain;
 use super::ports::{Claimed, PortError};
@@ -104,11 +105,13 @@ async fn claim(worker: &Arc<Worker>, mut permits: Vec<OwnedSemaphorePermit>) -> 
   };
   for Ready { ask, registered, permit } in ready {
     if own.contains(&registered.signals.job) {
+      let span = tracing::info_span!("turn", stage = "agent", agent.id = %registered.signals.agent, entity.id = %registered.signals.job, event.id = %ask.id);
       let turn = turn::run(Arc::clone(worker), ask, registered);
-      worker.tasks.spawn(async move {
+      let held = async move {
         turn.await;
         drop(permit);
-      });
+      };
+      worker.tasks.spawn(held.instrument(span));
     }
   }
   Ok(full)

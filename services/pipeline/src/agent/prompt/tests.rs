@@ -287,3 +287,22 @@ fn a_text_is_cut_to_its_tokens_between_characters() {
     }
   }
 }
+
+/// The rehearsal model reads this prompt as it is meant: the time, the files, the message.
+#[tokio::test]
+async fn the_rehearsal_model_understands_the_prompt() {
+  use pa_model::{ChatCompletions, Model as _, Request, rehearsal};
+  let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+  let server = rehearsal::serve(listener, rehearsal::Options { pause: std::time::Duration::ZERO, ..rehearsal::Options::default() }).unwrap();
+  let model = ChatCompletions::new(server.config()).unwrap();
+  let ask = async |text: &str, files: &[File]| {
+    let messages = prompt_of(model.config(), &[asked(text), turn(10, "my word is pear", "noted")], files, &[]).messages;
+    model.stream(&Request { messages, ..Request::default() }, &mut |_| {}).await.unwrap().text
+  };
+  let answer = ask("what time is it?", &[]).await;
+  assert!(answer.contains("2026-03-06 07:30"), "{answer}");
+  let answer = ask("have a look", &[file("report.txt", "text/plain", b"numbers", false)]).await;
+  assert!(answer.contains("report.txt"), "{answer}");
+  let answer = ask("what did i say before?", &[]).await;
+  assert!(answer.contains("pear"), "{answer}");
+}

@@ -3,6 +3,7 @@
 mod calls;
 mod model;
 mod ports;
+mod postgres;
 mod turns;
 mod world;
 

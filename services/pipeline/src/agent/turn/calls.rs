@@ -25,6 +25,8 @@ use crate::agent::Worker;
 use crate::agent::asks::{Sent, refusal};
 use crate::agent::progress::{Call, CallState};
 
+/// How long a result waits for its blob: that something was done is worth more than all of what it said.
+const KEEP_MAX: Duration = Duration::from_secs(20);
 /// The limit of a call that is refused without being made.
 const REFUSED_LIMIT: Duration = Duration::from_secs(1);
 
@@ -293,9 +295,10 @@ impl Made {
     for mut part in parts {
       if part.text.len() > room {
         let whole = Bytes::from(part.text.clone());
-        match again(|| self.worker.history.keep(self.is.agent, whole.clone())).await {
-          Ok(blob) => part.blob = Some(blob),
-          Err(error) => tracing::warn!(call.id = %self.id, error = &error as &dyn std::error::Error, "a long result is kept only in part"),
+        match timeout(KEEP_MAX, again(|| self.worker.history.keep(self.is.agent, whole.clone()))).await {
+          Ok(Ok(blob)) => part.blob = Some(blob),
+          Ok(Err(error)) => tracing::warn!(call.id = %self.id, error = &error as &dyn std::error::Error, "a long result is kept only in part"),
+          Err(_) => tracing::warn!(call.id = %self.id, "a long result could not be kept in time, and is kept only in part"),
         }
         part.text.truncate(part.text.floor_char_boundary(room));
       }

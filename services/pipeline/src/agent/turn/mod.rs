@@ -29,8 +29,9 @@ use super::asks::{Chain, refusal};
 use super::running::{Registered, Signals};
 use failure::Failure;
 
-/// How long an ask waits for its decision; then the claim is given up. A grant that comes later is seen as abandoned by the observers.
-const GRANT_MAX: Duration = Duration::from_secs(30);
+/// How long an ask waits for its decision: longer than another decider needs to take its partition over. Then the claim is given up; a grant that comes later is
+/// seen as abandoned by the observers.
+const GRANT_MAX: Duration = Duration::from_secs(120);
 /// How long a stopping process waits for a grant, so that it can give it back.
 const GRANT_AT_STOP: Duration = Duration::from_secs(2);
 /// How long the last reports of a turn may take.
