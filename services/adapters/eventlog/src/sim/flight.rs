@@ -85,6 +85,9 @@ impl InFlight {
 
   /// Takes what lands by `now`, in the order of landing.
   pub(super) fn take_due(&mut self, now: Instant) -> Vec<Request> {
+    if !self.requests.iter().any(|request| request.at().is_some_and(|at| at <= now)) {
+      return Vec::new();
+    }
     let (mut due, rest): (Vec<_>, Vec<_>) = self.requests.drain(..).partition(|request| request.at().is_some_and(|at| at <= now));
     self.requests = rest;
     // A stable sort: what lands at one instant lands in the order of sending.
@@ -97,8 +100,9 @@ impl InFlight {
     Some(self.requests.remove(at))
   }
 
-  pub(super) fn next_due(&self) -> Option<Instant> {
-    self.requests.iter().filter_map(Request::at).min()
+  /// When something lands in a lane next.
+  pub(super) fn next_due(&self, stream: Stream, partition: Partition) -> Option<Instant> {
+    self.requests.iter().filter(|request| (request.stream, request.partition) == (stream, partition)).filter_map(Request::at).min()
   }
 
   pub(super) fn drop_of(&mut self, process: u32) {

@@ -43,8 +43,6 @@ pub struct SimLog {
 
 struct Shared {
   state: Mutex<State>,
-  /// Rises with everything that lands.
-  landed: watch::Sender<u64>,
 }
 
 struct State {
@@ -62,6 +60,8 @@ struct State {
 struct Lane {
   records: Vec<Arc<Stored>>,
   end: Position,
+  /// Rises with everything that lands here.
+  landed: watch::Sender<u64>,
 }
 
 impl Lane {
@@ -69,6 +69,7 @@ impl Lane {
     let position = self.end;
     self.records.push(Arc::new(Stored::new(position, record)));
     self.end += 1;
+    self.landed.send_modify(|landed| *landed += 1);
     position
   }
 }
@@ -87,7 +88,7 @@ impl SimLog {
       dead: HashSet::new(),
       processes: 1,
     };
-    Self { shared: Arc::new(Shared { state: Mutex::new(state), landed: watch::Sender::new(0) }), process: 0 }
+    Self { shared: Arc::new(Shared { state: Mutex::new(state) }), process: 0 }
   }
 
   /// Another process's view of the same log.
@@ -145,34 +146,29 @@ impl SimLog {
   pub fn replace(&self) {
     let mut state = self.shared.state.lock();
     state.identity.id = Uuid::from_u128(state.identity.id.as_u128() + 1);
-    state.lanes.clear();
+    for lane in state.lanes.values_mut() {
+      lane.records.clear();
+      lane.end = 0;
+    }
   }
 
   /// Appends as if from outside every process: at once and without faults.
   pub fn put(&self, stream: Stream, partition: Partition, records: Vec<Record>) -> Vec<Position> {
-    let positions = {
-      let mut state = self.shared.state.lock();
-      let lane = state.lanes.entry((stream, partition)).or_default();
-      records.into_iter().map(|record| lane.push(record)).collect()
-    };
-    self.shared.landed.send_modify(|landed| *landed += 1);
-    positions
+    let mut state = self.shared.state.lock();
+    let lane = state.lanes.entry((stream, partition)).or_default();
+    records.into_iter().map(|record| lane.push(record)).collect()
   }
 
   /// Lets the oldest request that waits to be told ([`Fault::Held`]) land; false when there is none.
   pub fn land_held(&self) -> bool {
-    let landed = {
-      let mut state = self.shared.state.lock();
-      match state.flight.take_held() {
-        Some(request) => {
-          state.land(request);
-          true
-        }
-        None => false,
+    let mut state = self.shared.state.lock();
+    match state.flight.take_held() {
+      Some(request) => {
+        state.land(request);
+        true
       }
-    };
-    self.shared.landed.send_modify(|count| *count += 1);
-    landed
+      None => false,
+    }
   }
 
   /// Everything that a partition holds now.
@@ -182,17 +178,9 @@ impl SimLog {
   }
 
   fn land_due(&self) {
-    let landed = {
-      let mut state = self.shared.state.lock();
-      let due = state.flight.take_due(Instant::now());
-      let any = !due.is_empty();
-      for request in due {
-        state.land(request);
-      }
-      any
-    };
-    if landed {
-      self.shared.landed.send_modify(|count| *count += 1);
+    let mut state = self.shared.state.lock();
+    for request in state.flight.take_due(Instant::now()) {
+      state.land(request);
     }
   }
 
@@ -289,7 +277,7 @@ impl EventLog for SimLog {
 
   async fn wait(&self, stream: Stream, partition: Partition, from: Position) {
     let until = Instant::now() + WAIT_MAX;
-    let mut landed = self.shared.landed.subscribe();
+    let mut landed = self.shared.state.lock().lanes.entry((stream, partition)).or_default().landed.subscribe();
     loop {
       self.reach().await;
       landed.mark_unchanged();
@@ -298,12 +286,13 @@ impl EventLog for SimLog {
         if state.lanes.get(&(stream, partition)).is_some_and(|lane| lane.end > from) {
           return;
         }
-        state.flight.next_due().unwrap_or(until)
+        state.flight.next_due(stream, partition).unwrap_or(until)
       };
       if Instant::now() >= until {
         return;
       }
       tokio::select! {
+        biased;
         _ = landed.changed() => {}
         () = tokio::time::sleep_until(next_due.min(until)) => {}
       }
