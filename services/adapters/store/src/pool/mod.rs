@@ -38,9 +38,10 @@ const LEASES_CONNECTIONS: u32 = 3;
 /// Commands that run and end.
 const TOOL_CONNECTIONS: u32 = 3;
 
-/// All pools of one process together; the private Postgres allows this many and room for a second process.
+/// All pools of one process together; the private Postgres allows this many and room for a second process. Of the gateway's there are two, one of them for the read
+/// model; of the tools', too: the projector's and the scheduler's.
 pub const CONNECTIONS_PER_PROCESS: u32 =
-  LOG_CONNECTIONS + DECIDER_CONNECTIONS + PROJECTOR_CONNECTIONS + GATEWAY_CONNECTIONS + LEASES_CONNECTIONS + TOOL_CONNECTIONS;
+  LOG_CONNECTIONS + DECIDER_CONNECTIONS + PROJECTOR_CONNECTIONS + 2 * GATEWAY_CONNECTIONS + LEASES_CONNECTIONS + 2 * TOOL_CONNECTIONS;
 
 /// A request of the page that waits longer for a connection had better be refused.
 const ACQUIRE_TIMEOUT_INTERACTIVE: Duration = Duration::from_secs(2);
@@ -56,6 +57,11 @@ const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// A server that lives answers within milliseconds, also while it starts.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Every statement of a serving process finds its few rows by a key. A connection keeps its plans, and one made while a table was empty would read the whole table for
+/// as long as the connection lives; planning anew for each call costs more than most calls.
+const PLANNING: &[(&str, &str)] =
+  &[("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
 
 /// The first pause between two tries to reach the server, and the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(50);
@@ -172,7 +178,8 @@ impl Database {
   /// The options of one connection, for whoever keeps a dedicated one (an appender, a listener).
   pub fn connect_options(&self, role: Role, schema: Option<&ReadSchema>) -> PgConnectOptions {
     let search_path = schema.map_or_else(|| "ops".to_owned(), |schema| format!("{},ops", schema.name()));
-    self.options.clone().application_name(role.name()).options([
+    let planning = if role == Role::Tool { &[] } else { PLANNING };
+    self.options.clone().application_name(role.name()).options(planning.iter().copied()).options([
       ("search_path", search_path.as_str()),
       ("synchronous_commit", role.synchronous_commit()),
       ("statement_timeout", role.statement_timeout()),

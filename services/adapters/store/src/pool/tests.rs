@@ -61,6 +61,20 @@ async fn a_connection_left_inside_a_transaction_serves_nobody_else() {
   assert_eq!(rows, 1);
 }
 
+/// A plan outlives the emptiness of its table: it must not be a scan.
+#[tokio::test]
+async fn a_plan_made_for_an_empty_table_goes_by_the_key() {
+  let db = TestDb::new().await;
+  for role in [Role::Log, Role::Decider, Role::Projector, Role::Gateway, Role::Leases] {
+    let pool = db.database.pool(role);
+    let plan: Vec<String> =
+      sqlx::query_scalar("EXPLAIN SELECT value FROM log.events WHERE part = 1 AND pos >= 5 ORDER BY pos LIMIT 10").fetch_all(&pool).await.unwrap();
+    assert!(plan.iter().any(|line| line.contains("Index Scan")), "{role:?}: {plan:?}");
+    let mode: String = sqlx::query_scalar("SHOW plan_cache_mode").fetch_one(&pool).await.unwrap();
+    assert_eq!(mode, "force_generic_plan", "{role:?}");
+  }
+}
+
 #[tokio::test]
 async fn a_healthy_connection_is_used_again() {
   let db = TestDb::new().await;
