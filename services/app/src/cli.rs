@@ -16,7 +16,7 @@ pub struct Cli {
 pub enum Command {
   /// Run all roles in the foreground; owns the data folder.
   Up,
-  /// Run some roles beside other processes; needs PA_DATABASE_URL.
+  /// Run some roles beside other processes; needs `PA_DATABASE_URL`.
   Run {
     /// Comma-separated: gateway, decider, projector, agent, scheduler.
     #[arg(long = "role", value_delimiter = ',', required = true)]

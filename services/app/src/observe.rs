@@ -19,15 +19,22 @@ pub(crate) fn start(config: &Observe) {
   }
 }
 
-/// What `/metrics` answers. The recorder is one for the process.
-pub(crate) fn metrics() -> Arc<dyn Fn() -> String + Send + Sync> {
+/// The recorder is one for the process.
+fn recorder() -> Option<&'static PrometheusHandle> {
   static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
-  let handle =
-    HANDLE.get_or_init(|| PrometheusBuilder::new().install_recorder().inspect_err(|error| tracing::warn!(%error, "no numbers are recorded")).ok()).clone();
-  Arc::new(move || handle.as_ref().map(PrometheusHandle::render).unwrap_or_default())
+  HANDLE.get_or_init(|| PrometheusBuilder::new().install_recorder().inspect_err(|error| tracing::warn!(%error, "no numbers are recorded")).ok()).as_ref()
 }
 
-/// Keeps the recorder's histograms small; to be called now and then.
+/// What `/metrics` answers.
+pub(crate) fn metrics() -> Arc<dyn Fn() -> String + Send + Sync> {
+  let recorder = recorder();
+  Arc::new(move || recorder.map(PrometheusHandle::render).unwrap_or_default())
+}
+
+/// To be called now and then: what was measured piles up in memory until it is summed up, by this or by an answer.
 pub(crate) fn upkeep() {
   metrics::gauge!("pa_up").set(1.0);
+  if let Some(recorder) = recorder() {
+    recorder.run_upkeep();
+  }
 }

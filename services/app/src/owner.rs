@@ -9,11 +9,13 @@ use pa_domain::log::{Event as LogEvent, Settlement};
 use pa_domain::{AgentId, Event, Origin};
 use pa_eventlog::appender::Submission;
 use pa_eventlog::reader::Decision;
+use pa_store::PgPool;
 use pa_store::data_dir;
+use pa_store::ops::nodes::{self, Node};
 use pa_store::ops::tokens::{self, Kind, NewToken};
 use secrecy::{ExposeSecret, SecretString};
-use pa_store::PgPool;
 
+use crate::cli::RoleName;
 use crate::config::Config;
 use crate::storage::Paths;
 use crate::wire::Shared;
@@ -26,6 +28,7 @@ const TOKEN_FILE: &str = "owner.token";
 
 /// Adds an account, or finds the one that was added under the same key.
 pub(crate) async fn add(shared: &Shared, name: &str, role: Role, key: &str) -> Result<AgentId> {
+  somebody_decides(shared).await?;
   let appender = shared.appender("pa/cli");
   let input = AccountInput::AccountAddAsked(AccountAddAsked { name: name.to_owned(), role }).into();
   let submission = Submission {
@@ -45,7 +48,7 @@ pub(crate) async fn add(shared: &Shared, name: &str, role: Role, key: &str) -> R
   appender.append(std::slice::from_ref(&prepared)).await?;
   match expected.within(DECISION_MAX).await {
     Some(decision) => account_of(&decision),
-    None => bail!("the account is asked for but not yet decided: no decider runs; try again once `pa up` runs"),
+    None => bail!("the account is asked for but not yet decided"),
   }
 }
 
@@ -61,6 +64,13 @@ fn account_of(decision: &Decision) -> Result<AgentId> {
     }
   }
   bail!("the account was not added")
+}
+
+/// An input that nobody decides had better not be appended.
+async fn somebody_decides(shared: &Shared) -> Result<()> {
+  let decides = |node: &Node| node.roles.iter().any(|role| role == RoleName::Decider.name());
+  anyhow::ensure!(nodes::alive(&shared.control).await?.iter().any(decides), "nobody decides about accounts now: start `pa up` first");
+  Ok(())
 }
 
 /// Waits until the account's agent exists: its settings are in the read model then.

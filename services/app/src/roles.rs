@@ -44,7 +44,7 @@ pub(crate) struct Started {
 }
 
 /// Starts every chosen role but the gateway.
-pub(crate) async fn start(
+pub(crate) fn start(
   config: &Config,
   storage: &Storage,
   shared: &Shared,
@@ -151,10 +151,8 @@ fn reply(config: &Config, shared: &Shared, models: &model::Models, stop: &Cancel
 }
 
 /// The edge of this process.
-#[expect(clippy::too_many_arguments, reason = "the edge is made of everything, once")]
 pub(crate) fn gateway(
   config: &Config,
-  storage: &Storage,
   shared: &Shared,
   models: &model::Models,
   readiness: &Readiness,
@@ -162,12 +160,9 @@ pub(crate) fn gateway(
   bound: SocketAddr,
   stop: &CancellationToken,
 ) -> Result<Gateway> {
-  let public_url = Some(config.server.public_url.clone()).filter(|url| !url.is_empty());
-  let edge = pa_gateway::Config { listen: bound, public_url, allow_insecure: config.server.allow_insecure };
-  edge.validate()?;
   Ok(Gateway::new(pa_gateway::Parts {
-    places: edge.places(bound)?,
-    pool: storage.database.pool(Role::Gateway),
+    places: config.edge()?.places(bound)?,
+    pool: shared.control.clone(),
     reads: shared.reads.clone(),
     read_schema: shared.schema.name().to_owned(),
     log: Arc::clone(&shared.log),
@@ -190,14 +185,14 @@ pub(crate) fn gateway(
 }
 
 impl Started {
-  /// Returns once every decider leads or waits for another process, and the read model has reached the end of the log; or at the stop.
-  pub(crate) async fn caught_up(&self, stop: &CancellationToken) -> Result<()> {
+  /// Returns once every decider leads or waits for another process, and the read model has reached the end of the log.
+  pub(crate) async fn caught_up(&self) {
     let mut said = tokio::time::Instant::now() + Duration::from_secs(5);
     loop {
       let deciding = self.deciders.iter().all(|(_, status)| matches!(*status.borrow(), decider::Status::Leading(_) | decider::Status::Waiting));
       let reasons = self.projector.as_ref().map(projector::Status::reasons_to_wait).unwrap_or_default();
-      if (deciding && reasons.is_empty()) || stop.is_cancelled() {
-        return Ok(());
+      if deciding && reasons.is_empty() {
+        return;
       }
       if tokio::time::Instant::now() >= said {
         tracing::info!(deciding, reasons = reasons.join("; "), "still catching up with the log");
@@ -207,12 +202,19 @@ impl Started {
     }
   }
 
-  /// After the stop: the workers have yielded, then the deciders have given their partitions back.
-  pub(crate) async fn stopped(self) {
-    if let Some(agent) = self.agent
-      && let Err(error) = agent.await
-    {
-      tracing::error!(%error, "the agent role ended badly");
+  /// After the stop: the workers have yielded and the last requests are answered, then the deciders have given their partitions back.
+  pub(crate) async fn stopped(self, serving: JoinHandle<()>) {
+    let workers = async {
+      match self.agent {
+        Some(agent) => agent.await,
+        None => Ok(()),
+      }
+    };
+    let (worked, served) = tokio::join!(workers, serving);
+    for (part, ended) in [("the agent role", worked), ("serving", served)] {
+      if let Err(error) = ended {
+        tracing::error!(%error, part, "ended badly");
+      }
     }
     self.stop_deciding.cancel();
     self.deciding.close();

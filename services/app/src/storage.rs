@@ -10,7 +10,7 @@ use pa_eventlog::postgres::PostgresLog;
 use pa_store::data_dir::{self, DataDir};
 use pa_store::keys::{KeyRing, MasterKey};
 use pa_store::private_postgres::{self, PrivatePostgres};
-use pa_store::{Database, Role};
+use pa_store::{Database, PgPool, Role};
 use secrecy::ExposeSecret;
 
 use crate::config::Config;
@@ -19,6 +19,8 @@ use crate::config::Config;
 pub(crate) struct Storage {
   pub(crate) paths: Paths,
   pub(crate) database: Database,
+  /// The one pool for keys, tokens, uploads and processes.
+  pub(crate) control: PgPool,
   pub(crate) postgres: Option<PrivatePostgres>,
   pub(crate) keys: Arc<KeyRing>,
   pub(crate) log: Arc<PostgresLog>,
@@ -54,19 +56,21 @@ impl Paths {
 }
 
 impl Storage {
-  /// Opens everything for `pa up`: the data folder is this process's alone.
-  pub(crate) async fn own(config: &Config) -> Result<Self> {
-    let folder = DataDir::open(&config.data.dir)?;
-    let node = folder.node();
-    Self::open(config, Some(folder), node, false).await
+  /// Takes the data folder for `pa up`: it is this process's alone.
+  pub(crate) fn own_folder(config: &Config) -> Result<DataDir> {
+    Ok(DataDir::open(&config.data.dir)?)
   }
 
-  /// Opens everything for `pa run`: beside other processes, on shared storage. The node is this process's own folder under the data folder.
-  pub(crate) async fn shared(config: &Config, roles: &str) -> Result<Self> {
+  /// Takes a folder under the data folder for `pa run`, which works beside other processes on shared storage.
+  pub(crate) fn shared_folder(config: &Config, roles: &str) -> Result<DataDir> {
     if config.data.database_url.expose_secret().is_empty() {
       bail!("`pa run` needs PA_DATABASE_URL: several processes share one database");
     }
-    let folder = DataDir::open(&config.data.dir.join("nodes").join(roles))?;
+    Ok(DataDir::open(&config.data.dir.join("nodes").join(roles))?)
+  }
+
+  /// Opens everything for a process that has taken its folder; waits for an absent Postgres.
+  pub(crate) async fn process(config: &Config, folder: DataDir) -> Result<Self> {
     let node = folder.node();
     Self::open(config, Some(folder), node, false).await
   }
@@ -92,10 +96,11 @@ impl Storage {
     database.wait(|error| tracing::warn!(error = error as &dyn std::error::Error, "waiting for Postgres")).await?;
     pa_store::migrate(&database.pool(Role::Tool)).await?;
     let log = PostgresLog::open(&database, config.log.partitions, config.log.sealed).await?;
-    let keys = Arc::new(KeyRing::new(database.pool(Role::Gateway), Arc::new(master_key(config, &paths)?)));
+    let control = database.pool(Role::Gateway);
+    let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master_key(config, &paths)?)));
     keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
     let stop_postgres = tool && postgres.as_ref().is_some_and(|postgres| !postgres.adopted());
-    Ok(Self { paths, database, postgres, keys, log, _folder: folder, node, stop_postgres })
+    Ok(Self { paths, database, control, postgres, keys, log, _folder: folder, node, stop_postgres })
   }
 
   /// The node that this process is a life of.

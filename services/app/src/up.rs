@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use pa_gateway::{Readiness, operations};
+use pa_store::data_dir::DataDir;
 use pa_store::ops::nodes::{self, Node};
 use pa_store::private_postgres::Event;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::RoleName;
@@ -21,77 +24,116 @@ use crate::{VERSION, model, observe, owner, roles};
 
 /// How long a graceful stop may take: executions yield, appends land, deciders give their partitions back.
 const STOP_MAX: Duration = Duration::from_secs(20);
+/// Between two tries to let the owner in, at start.
+const INVITE_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How often this process says that it lives.
 const SEEN_EVERY: Duration = Duration::from_secs(3);
 
 /// All roles in one process that owns the data folder.
 pub(crate) async fn up(config: Config) -> Result<()> {
-  let storage = Storage::own(&config).await?;
-  serve(config, storage, RoleName::ALL.into_iter().collect()).await
+  let folder = Storage::own_folder(&config)?;
+  serve(config, folder, RoleName::ALL.into_iter().collect()).await
 }
 
 /// Some roles beside other processes.
 pub(crate) async fn run(config: Config, chosen: Vec<RoleName>) -> Result<()> {
   let chosen: BTreeSet<RoleName> = chosen.into_iter().collect();
   let name = chosen.iter().map(|role| role.name()).collect::<Vec<_>>().join("-");
-  let storage = Storage::shared(&config, &name).await?;
-  serve(config, storage, chosen).await
+  let folder = Storage::shared_folder(&config, &name)?;
+  serve(config, folder, chosen).await
 }
 
 /// How the outside reaches a process that listens on `bound`.
-pub(crate) fn origin(config: &Config, bound: SocketAddr) -> Result<String> {
-  if config.server.public_url.is_empty() { Ok(format!("http://{bound}")) } else { Ok(config.server.public_url.clone()) }
+pub(crate) fn origin(config: &Config, bound: SocketAddr) -> String {
+  if config.server.public_url.is_empty() { format!("http://{bound}") } else { config.server.public_url.clone() }
 }
 
-async fn serve(config: Config, storage: Storage, chosen: BTreeSet<RoleName>) -> Result<()> {
+async fn serve(config: Config, folder: DataDir, chosen: BTreeSet<RoleName>) -> Result<()> {
   let readiness = Readiness::default();
   readiness.not_ready("start", "the process is starting");
   let metrics = observe::metrics();
   let listener = TcpListener::bind(config.listen()?).await.with_context(|| format!("listen on {}", config.server.listen))?;
   let bound = listener.local_addr().context("find the address that it listens on")?;
-  let stop = CancellationToken::new();
-  let signals = stop.clone();
-  let shared = wire::shared(&storage, chosen.contains(&RoleName::Projector), &stop).await?;
-  shared.tasks.spawn(async move {
-    if let Err(error) = ended().await {
-      tracing::error!(error = error.as_ref() as &dyn std::error::Error, "no signal can be heard; stopping");
-    }
-    tracing::info!("stopping: executions yield, partitions are given back");
-    signals.cancel();
-  });
-  let models = model::start(&config).await?;
-  let started = roles::start(&config, &storage, &shared, &chosen, &models, &readiness, &stop).await?;
-  register(&config, &storage, &shared, &chosen, bound, &stop).await?;
-  let serving = if chosen.contains(&RoleName::Gateway) {
-    let gateway = roles::gateway(&config, &storage, &shared, &models, &readiness, &metrics, bound, &stop)?;
-    let stop = stop.clone();
-    shared.tasks.spawn(async move { gateway.serve(listener, stop).await })
-  } else {
-    let (router, stop) = (operations(readiness.clone(), metrics.clone()), stop.clone());
-    shared.tasks.spawn(async move { pa_gateway::serve(listener, router, stop).await })
+  let alive = operations(readiness.clone(), metrics.clone());
+  let early = pa_gateway::serve(again(&listener)?, alive.clone(), CancellationToken::new());
+  let storage = tokio::select! {
+    storage = Storage::process(&config, folder) => storage?,
+    // It ends never.
+    () = early => return Ok(()),
   };
-  started.caught_up(&stop).await?;
-  if chosen.contains(&RoleName::Gateway) && !stop.is_cancelled() {
-    announce(&config, &storage, &shared, bound).await?;
-  } else {
-    print(&format!("listening={}", origin(&config, bound)?))?;
-  }
-  readiness.ready("start");
-  look_after(&storage, &stop).await;
-  finish(storage, shared, started, serving).await
+  // The tail outlives the roles: what they report at their end is read back, too.
+  let (stop, end) = (CancellationToken::new(), CancellationToken::new());
+  let shared = wire::shared(&storage, chosen.contains(&RoleName::Projector), &end).await?;
+  shared.tasks.spawn(heed_signals(stop.clone()));
+  let models = model::start(&config).await?;
+  let started = roles::start(&config, &storage, &shared, &chosen, &models, &readiness, &stop)?;
+  register(&config, &storage, &shared, &chosen, bound, &end).await?;
+  let router =
+    if chosen.contains(&RoleName::Gateway) { roles::gateway(&config, &shared, &models, &readiness, &metrics, bound, &stop)?.router() } else { alive };
+  let serving = shared.tasks.spawn(pa_gateway::serve(listener, router, stop.clone()));
+  let serves = async {
+    started.caught_up().await;
+    if chosen.contains(&RoleName::Gateway) {
+      announce(&config, &storage, &shared, bound).await?;
+    } else {
+      print(&format!("listening={}", origin(&config, bound)))?;
+    }
+    readiness.ready("start");
+    std::future::pending().await
+  };
+  let served = tokio::select! {
+    failed = serves => failed,
+    () = look_after(&storage) => Ok(()),
+    () = stop.cancelled() => Ok(()),
+  };
+  readiness.not_ready("stop", "the process is stopping");
+  stop.cancel();
+  finish(storage, shared, started, serving, end).await?;
+  served
 }
 
+/// The same listener once more, for whoever answers while the storage is waited for.
+fn again(listener: &TcpListener) -> Result<TcpListener> {
+  let descriptor = listener.as_fd().try_clone_to_owned().context("share the listener")?;
+  TcpListener::from_std(descriptor.into()).context("listen early")
+}
+
+async fn heed_signals(stop: CancellationToken) {
+  let ended = tokio::select! {
+    ended = ended() => ended,
+    () = stop.cancelled() => return,
+  };
+  if let Err(error) = ended {
+    tracing::error!(error = error.as_ref() as &dyn std::error::Error, "no signal can be heard; stopping");
+  }
+  tracing::info!("stopping: executions yield, partitions are given back");
+  stop.cancel();
+}
+
+/// Says where the process listens, once its owner can sign in there.
 async fn announce(config: &Config, storage: &Storage, shared: &Shared, bound: SocketAddr) -> Result<()> {
+  let origin = origin(config, bound);
+  let link = loop {
+    match invite(config, storage, shared, &origin).await {
+      Ok(link) => break link,
+      // No decider, no read model or no database yet: other processes may still start.
+      Err(error) => tracing::warn!(error = error.as_ref() as &dyn std::error::Error, "the owner can't sign in yet"),
+    }
+    tokio::time::sleep(INVITE_AGAIN_AFTER).await;
+  };
+  print(&format!("listening={origin}"))?;
+  print(&format!("sign-in={link}"))
+}
+
+async fn invite(config: &Config, storage: &Storage, shared: &Shared, origin: &str) -> Result<String> {
   let account = owner::account(shared).await?;
   owner::agent_ready(shared, account).await?;
   owner::adopt(&shared.control, account, &owner::token(config, &storage.paths)?).await?;
-  let origin = origin(config, bound)?;
-  print(&format!("listening={origin}"))?;
-  print(&format!("sign-in={}", owner::link(&shared.control, account, &origin).await?))
+  owner::link(&shared.control, account, origin).await
 }
 
 async fn register(config: &Config, storage: &Storage, shared: &Shared, chosen: &BTreeSet<RoleName>, bound: SocketAddr, stop: &CancellationToken) -> Result<()> {
-  let listen = if chosen.contains(&RoleName::Gateway) { Some(origin(config, bound)?) } else { None };
+  let listen = if chosen.contains(&RoleName::Gateway) { Some(origin(config, bound)) } else { None };
   let node = Node { holder: shared.holder, roles: chosen.iter().map(|role| role.name().to_owned()).collect(), listen, version: VERSION.to_owned() };
   nodes::register(&shared.control, &node).await?;
   let (pool, log, pieces, process, stop) = (shared.control.clone(), storage.log.clone(), shared.pieces.clone(), shared.holder.process, stop.clone());
@@ -117,8 +159,8 @@ async fn register(config: &Config, storage: &Storage, shared: &Shared, chosen: &
   Ok(())
 }
 
-/// Until the stop: looks after the private Postgres, and wakes readers when other processes append.
-async fn look_after(storage: &Storage, stop: &CancellationToken) {
+/// For ever: looks after the private Postgres, and wakes readers when other processes append.
+async fn look_after(storage: &Storage) {
   let postgres = async {
     match &storage.postgres {
       Some(postgres) => {
@@ -133,19 +175,13 @@ async fn look_after(storage: &Storage, stop: &CancellationToken) {
       None => std::future::pending().await,
     }
   };
-  tokio::select! {
-    () = postgres => {}
-    () = storage.log.clone().listen(&storage.database) => {}
-    () = stop.cancelled() => {}
-  }
+  tokio::join!(postgres, storage.log.clone().listen(&storage.database));
 }
 
-async fn finish(storage: Storage, shared: Shared, started: roles::Started, serving: tokio::task::JoinHandle<()>) -> Result<()> {
+async fn finish(storage: Storage, shared: Shared, started: roles::Started, serving: JoinHandle<()>, end: CancellationToken) -> Result<()> {
   let graceful = async {
-    started.stopped().await;
-    if let Err(error) = serving.await {
-      tracing::error!(%error, "serving ended badly");
-    }
+    started.stopped(serving).await;
+    end.cancel();
     shared.tasks.close();
     shared.tasks.wait().await;
   };

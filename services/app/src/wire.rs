@@ -18,12 +18,12 @@ use pa_eventlog::tail::Tail;
 use pa_eventlog::{EventLog, Identity};
 use pa_pipeline::decider::{Eraser, KeyMaker};
 use pa_projections::live::Live;
+use pa_store::PgPool;
 use pa_store::clock::{Clock, Ids, SystemClock, SystemIds};
 use pa_store::keys::KeyRing;
 use pa_store::lease::Holder;
 use pa_store::{ReadSchema, Role};
 use pa_workspace::{TaskUser, Workspaces};
-use pa_store::PgPool;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -70,7 +70,7 @@ pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &Cancellatio
     blobs: Arc::new(Blobs::local(&storage.paths.dir).context("open the blobs")?),
     workspaces: Arc::new(Workspaces::new(storage.paths.workspaces(), nix::unistd::Uid::effective().is_root().then_some(TaskUser::COMPUTER))),
     reads: storage.database.read_pool(Role::Gateway, &schema),
-    control: storage.database.pool(Role::Gateway),
+    control: storage.control.clone(),
     leases: storage.database.pool(Role::Leases),
     keys: Arc::clone(&storage.keys),
     clock: Arc::new(SystemClock),
@@ -86,11 +86,10 @@ pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &Cancellatio
 
 /// Where the tail begins to look for the end: the decider's checkpoints, which lie at most a thousand records behind it.
 async fn saved_states(storage: &Storage, identity: &Identity) -> Result<Vec<FenceState>> {
-  let pool = storage.database.pool(Role::Tool);
   let mut states = Vec::with_capacity(usize::from(identity.partitions));
   for part in 0..identity.partitions {
     let scope = pa_store::checkpoint::Scope { part: i16::try_from(part).context("partition")?, fold_version: pa_domain::state::FOLD_VERSION };
-    let mark = pa_store::checkpoint::load(&pool, scope).await?;
+    let mark = pa_store::checkpoint::load(&storage.control, scope).await?;
     states.push(mark.map_or(FenceState::START, |mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last }));
   }
   Ok(states)
@@ -105,7 +104,7 @@ impl Shared {
 
   /// A decider's parts.
   pub(crate) fn decider(&self, decider_pool: PgPool) -> pa_pipeline::decider::Parts {
-    let store = pa_pipeline::decider::store::PostgresStore::new(decider_pool, self.holder, pa_domain::state::FOLD_VERSION);
+    let store = pa_pipeline::decider::store::PostgresStore::new(decider_pool, self.leases.clone(), self.holder, pa_domain::state::FOLD_VERSION);
     pa_pipeline::decider::Parts {
       log: Arc::clone(&self.log),
       opener: Arc::clone(&self.opener),

@@ -12,5 +12,5 @@ mod tree;
 
 /// Fails with every place that breaks a rule, not only with the first.
 fn expect_none(rule: &str, problems: &[String]) {
-    assert!(problems.is_empty(), "{rule}\n  {}\n", problems.join("\n  "));
+  assert!(problems.is_empty(), "{rule}\n  {}\n", problems.join("\n  "));
 }

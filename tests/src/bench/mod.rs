@@ -83,7 +83,7 @@ pub(crate) fn main() -> ExitCode {
 async fn run() -> Result<()> {
   let options = Options::parse(FIGURES.iter().flat_map(|(names, _)| names.iter().copied()))?;
   let printer = Printer::new(options.compare.as_deref())?;
-  let server = Server::start().await?;
+  let server = Server::start(options.statements).await?;
   eprintln!("bench: {}", server.description().await?);
   let mut bench = Bench { options, server, printer };
   tokio::select! {
@@ -98,7 +98,9 @@ async fn figures(bench: &mut Bench) -> Result<()> {
     if names.iter().any(|name| bench.options.wants(name)) {
       let names = names.join(", ");
       eprintln!("bench: {names} …");
+      bench.server.forget_statements().await?;
       figure(bench).await.with_context(|| format!("measure {names}"))?;
+      bench.server.print_statements().await?;
     }
   }
   Ok(())

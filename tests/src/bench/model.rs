@@ -66,7 +66,9 @@ fn whole(buffer: &[u8]) -> Option<usize> {
 
 fn answer() -> Vec<u8> {
   let chunk = |delta: &str, finish: &str| {
-    format!("data: {{\"id\":\"a\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"instant\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n")
+    format!(
+      "data: {{\"id\":\"a\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"instant\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
+    )
   };
   let usage = "data: {\"id\":\"a\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"instant\",\"choices\":[],\"usage\":{\"prompt_tokens\":300,\"completion_tokens\":9,\"total_tokens\":309}}\n\n";
   let body = format!("{}{}{usage}data: [DONE]\n\n", chunk(&format!("{{\"role\":\"assistant\",\"content\":\"{ANSWER}\"}}"), "null"), chunk("{}", "\"stop\""));

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-const USAGE: &str = "bench [--only NAME]… [--quick] [--compare FILE] [--pa PATH]
+const USAGE: &str = "bench [--only NAME]… [--quick] [--compare FILE] [--statements] [--pa PATH]
   --only NAME     only this figure; may come again
   --quick         fewer and shorter rounds: for a look, not for a record
   --compare FILE  the JSON lines of an earlier run: says on standard error what changed
+  --statements    says on standard error what each statement cost Postgres (this slows it a little)
   --pa PATH       the program to measure; without it the release build of the tree is made";
 
 /// How the bench runs.
@@ -16,6 +17,7 @@ const USAGE: &str = "bench [--only NAME]… [--quick] [--compare FILE] [--pa PAT
 pub(super) struct Options {
   only: Vec<String>,
   pub(super) quick: bool,
+  pub(super) statements: bool,
   pub(super) compare: Option<PathBuf>,
   pub(super) pa: Option<PathBuf>,
 }
@@ -30,6 +32,7 @@ impl Options {
       match argument.as_str() {
         "--only" => options.only.push(value()?),
         "--quick" => options.quick = true,
+        "--statements" => options.statements = true,
         "--compare" => options.compare = Some(value()?.into()),
         "--pa" => options.pa = Some(value()?.into()),
         _ => bail!("{argument} is not known\n{USAGE}"),

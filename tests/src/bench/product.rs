@@ -14,10 +14,10 @@ use pa_domain::{AgentId, Origin};
 use pa_eventlog::EventLog;
 use pa_eventlog::appender::{Appender, Submission};
 use pa_eventlog::postgres::PostgresLog;
+use pa_store::Role;
 use pa_store::clock::{SystemClock, SystemIds};
 use pa_store::keys::{KeyRing, MasterKey};
 use pa_store::ops::tokens::{self, Kind, NewToken};
-use pa_store::Role;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::samples::PARTITIONS;

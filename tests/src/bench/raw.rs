@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use pa_eventlog::{Partition, Position, Record};
 use pa_store::{Database, Role};
+use sqlx::Connection as _;
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::Connection as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// As the embedded log's.
@@ -134,8 +134,9 @@ async fn write(mut connection: PgConnection, mut requests: mpsc::Receiver<Reques
           let first = *base;
           *base += i64::try_from(request.records.len()).unwrap_or(0);
           end.send_replace(*base);
-          // Who went away needs no answer.
-          drop(request.reply.send(first));
+          if request.reply.send(first).is_err() {
+            eprintln!("bench: the caller of a raw append went away");
+          }
         }
       }
       // The callers hear it as a lane that has ended.
@@ -162,17 +163,7 @@ async fn insert(connection: &mut PgConnection, batch: &[Request]) -> Result<BTre
     }
   }
   let (moved, by): (Vec<i16>, Vec<i64>) = counts.into_iter().unzip();
-  let rows = sqlx::query(INSERT)
-    .bind(moved)
-    .bind(by)
-    .bind(part)
-    .bind(n)
-    .bind(id)
-    .bind(type_name)
-    .bind(source)
-    .bind(meta)
-    .bind(value)
-    .fetch_all(connection)
-    .await?;
+  let rows =
+    sqlx::query(INSERT).bind(moved).bind(by).bind(part).bind(n).bind(id).bind(type_name).bind(source).bind(meta).bind(value).fetch_all(connection).await?;
   rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }

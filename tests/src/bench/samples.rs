@@ -76,8 +76,15 @@ impl Author {
   pub(super) async fn new(number: u128, events: usize) -> Result<Self> {
     let agent = agent(number);
     let keys = keys_of(&KeyRing::fixed(), agent).await?;
-    let mut author =
-      Self { partition: partition_of(agent, PARTITIONS), composer: Composer::new(true, "pa/decider"), keys, agent, events: vec![posted(0)], ordinal: 0, chain: NO_HASH };
+    let mut author = Self {
+      partition: partition_of(agent, PARTITIONS),
+      composer: Composer::new(true, "pa/decider"),
+      keys,
+      agent,
+      events: vec![posted(0)],
+      ordinal: 0,
+      chain: NO_HASH,
+    };
     let bare = author.compose()?[0].size_bytes();
     author.events = vec![posted(RECORD_BYTES - bare); events];
     Ok(author)
@@ -87,8 +94,18 @@ impl Author {
   pub(super) fn compose(&mut self) -> Result<Vec<Record>> {
     let id = Uuid::from_u128(self.agent.0.as_u128() ^ (u128::from(self.ordinal.unsigned_abs()) << 20));
     let (input, events) = (input_meta(id, self.agent), &self.events);
-    let draft =
-      Draft { input: &input, position: self.ordinal, held: false, at: AT, epoch: 1, seq: self.ordinal + 1, ordinal: self.ordinal, chain: self.chain, first_index: 0, events };
+    let draft = Draft {
+      input: &input,
+      position: self.ordinal,
+      held: false,
+      at: AT,
+      epoch: 1,
+      seq: self.ordinal + 1,
+      ordinal: self.ordinal,
+      chain: self.chain,
+      first_index: 0,
+      events,
+    };
     let composed = self.composer.decision(Some(&self.keys), &draft, None).context("compose a decision")?;
     self.ordinal += i64::try_from(events.len()).context("few events")?;
     self.chain = composed.chain;
@@ -108,7 +125,9 @@ pub(super) fn turns(agents: u128, each: usize, text_bytes: usize) -> Story {
   let text: String = "a question and its answer ".chars().cycle().take(text_bytes).collect();
   (0..agents).for_each(|number| story.create(agent(number)));
   for _ in 0..each {
-    (0..agents).for_each(|number| drop(story.turn(agent(number), &text, &text)));
+    for number in 0..agents {
+      story.turn(agent(number), &text, &text);
+    }
   }
   story
 }

@@ -17,12 +17,16 @@ use super::cpu;
 /// The bench's own pools and a product's beside each other.
 const CONNECTIONS: u32 = 200;
 
+/// What a server that counts statements needs.
+const COUNTING: &str = "shared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.track_planning = on\n";
+
 /// A Postgres that ends with this value.
 pub(super) struct Server {
   postgres: PrivatePostgres,
   /// `None` once it is stopped.
   pid: Option<i32>,
   next: AtomicU32,
+  counts_statements: bool,
   folder: tempfile::TempDir,
 }
 
@@ -33,13 +37,48 @@ pub(super) struct Fresh {
 }
 
 impl Server {
-  pub(super) async fn start() -> Result<Self> {
+  /// Starts a server; one that counts statements says afterwards what each cost.
+  pub(super) async fn start(counts_statements: bool) -> Result<Self> {
     let folder = tempfile::Builder::new().prefix("pa-bench-").tempdir().context("make the bench's folder")?;
     // As root the server runs as another user, who passes this folder.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).context("open the bench's folder")?;
-    let postgres = PrivatePostgres::start(&folder.path().join("postgres"), Config { connections: CONNECTIONS }).await.context("start a private Postgres")?;
+    let home = folder.path().join("postgres");
+    let mut postgres = start(&home).await?;
+    if counts_statements {
+      std::fs::write(home.join("data/local.conf"), COUNTING).context("write the server's own settings")?;
+      postgres.stop().await.context("stop the private Postgres")?;
+      postgres = start(&home).await?;
+    }
     let pid = Some(postgres.pid().await);
-    Ok(Self { postgres, pid, next: AtomicU32::new(1), folder })
+    let server = Self { postgres, pid, next: AtomicU32::new(1), counts_statements, folder };
+    if counts_statements {
+      server.execute("CREATE EXTENSION pg_stat_statements").await?;
+    }
+    Ok(server)
+  }
+
+  /// Begins to count statements anew.
+  pub(super) async fn forget_statements(&self) -> Result<()> {
+    if self.counts_statements { self.execute("SELECT pg_stat_statements_reset()").await } else { Ok(()) }
+  }
+
+  /// Says what the statements cost, dearest first.
+  pub(super) async fn print_statements(&self) -> Result<()> {
+    if !self.counts_statements {
+      return Ok(());
+    }
+    let mut connection = PgConnection::connect(&self.postgres.url_of("postgres")).await.context("connect to the private Postgres")?;
+    let rows: Vec<(i64, f64, f64, String)> = sqlx::query_as(
+      "SELECT sum(calls)::int8, sum(total_exec_time), sum(total_plan_time), regexp_replace(left(query, 110), '\\s+', ' ', 'g') AS text \
+       FROM pg_stat_statements GROUP BY text ORDER BY sum(total_exec_time + total_plan_time) DESC LIMIT 40",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .context("read what statements cost")?;
+    for (calls, executing, planning, text) in rows {
+      eprintln!("{calls:>9} × {:>8.3} ms = {executing:>9.0} ms, planning {planning:>7.0} ms: {text}", executing / calls as f64);
+    }
+    connection.close().await.context("close a connection")
   }
 
   /// A folder for whatever a figure keeps.
@@ -96,6 +135,10 @@ impl Server {
     self.pid = None;
     Ok(())
   }
+}
+
+async fn start(home: &std::path::Path) -> Result<PrivatePostgres> {
+  PrivatePostgres::start(home, Config { connections: CONNECTIONS }).await.context("start a private Postgres")
 }
 
 impl Drop for Server {

@@ -59,7 +59,8 @@ async fn rounds(bench: &Bench, product: &Product, audience: &Audience) -> Result
     add(&mut all.half, &audience.paced(product, Duration::from_secs_f64(1.0 / rate), count).await?);
     let (own, postgres, beside) = (product.cpu()?, bench.server.cpu()?, cpu::own()?);
     let closed = audience.closed(product, bench.options.round()).await?;
-    let round = Round { units: closed.turns, wall: closed.wall, cpu: product.cpu()?.saturating_sub(own), postgres: bench.server.cpu()?.saturating_sub(postgres) };
+    let round =
+      Round { units: closed.turns, wall: closed.wall, cpu: product.cpu()?.saturating_sub(own), postgres: bench.server.cpu()?.saturating_sub(postgres) };
     all.beside.push(cpu::own()?.saturating_sub(beside).as_secs_f64() * 1e6 / closed.turns as f64);
     all.waits += closed.latencies;
     (capacity, all.half_rate) = (round.per_second(), rate);

@@ -66,7 +66,8 @@ impl Ports {
   }
 
   async fn leases(&self, is: impl Fn(&WorkLease, Instant) -> bool + Send + Sync) -> Result<Vec<WorkLease>, PortError> {
-    let read = self.store.read("read work leases", move |rows| rows.work.values().filter(|(lease, at)| is(lease, *at)).map(|(lease, _)| lease.clone()).collect());
+    let read =
+      self.store.read("read work leases", move |rows| rows.work.values().filter(|(lease, at)| is(lease, *at)).map(|(lease, _)| lease.clone()).collect());
     read.await.map_err(away)
   }
 

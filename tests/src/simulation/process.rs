@@ -34,9 +34,9 @@ use super::gate::{Gate, GatedLog};
 use super::model::Projector;
 use super::ports::Ports;
 use super::store::SimStore;
-use super::view::View;
 use super::tools::SimModel;
 use super::traps::Traps;
+use super::view::View;
 use super::world::{PARTITIONS, Shared};
 
 /// How long a mutation waits for its decision.

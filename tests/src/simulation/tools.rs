@@ -136,7 +136,8 @@ fn said_to(request: &Request) -> Answer {
     Some(Message::User(parts)) => parts.iter().map(|part| if let Part::Text(text) = part { text.as_str() } else { "" }).collect::<Vec<_>>().join(" "),
     _ => String::new(),
   };
-  let steps = request.messages.iter().skip(asked.unwrap_or(0)).filter(|message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty())).count();
+  let steps =
+    request.messages.iter().skip(asked.unwrap_or(0)).filter(|message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty())).count();
   let wanted = text.split_whitespace().filter(|word| word.starts_with("pa_")).nth(steps);
   let Some(wanted) = wanted.filter(|_| !request.tools.is_empty()) else { return Answer::of_text("It is done.") };
   let call = |(number, name): (usize, &str)| ToolCall { id: format!("c{number}"), name: name.to_owned(), arguments: "{}".to_owned() };

@@ -5,30 +5,26 @@ use std::os::fd::AsFd;
 use anyhow::{Context, Result};
 use pa_domain::AgentId;
 use pa_eventlog::{Stream, export};
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::LogFilter;
 use crate::config::Config;
-use crate::storage::Storage;
-use crate::wire;
 
 /// Facts and what led to them; pieces of replies are no records to keep.
 const STREAMS: [Stream; 2] = [Stream::Inputs, Stream::Events];
 
 /// Prints what there is, or, to follow, what comes.
 pub(crate) async fn run(config: &Config, filter: &LogFilter, follow: bool) -> Result<()> {
-  let storage = Storage::tool(config).await?;
-  let stop = CancellationToken::new();
-  let shared = wire::shared(&storage, false, &stop).await?;
   let options = export::Filter { agent: filter.agent.map(AgentId), open: filter.open };
   let mut out = stdout()?;
-  if follow {
-    export::tail(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
-  } else {
-    export::export(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
-  }
-  stop.cancel();
-  storage.close().await
+  super::with(config, async |_, shared| {
+    if follow {
+      export::tail(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
+    } else {
+      export::export(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
+    }
+    Ok(())
+  })
+  .await
 }
 
 /// Standard output for the runtime: the same open file under another descriptor.

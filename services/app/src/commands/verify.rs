@@ -5,11 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pa_pipeline::projector::verify;
 use pa_projections::schema::Schemas;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::storage::Storage;
-use crate::{COULD_NOT_RUN, roles, say, wire};
+use crate::{COULD_NOT_RUN, roles, say};
 
 /// 0: equal. 1: one line for each difference. 2: it could not run.
 pub(crate) async fn run(config: &Config) -> ExitCode {
@@ -24,17 +22,15 @@ pub(crate) async fn run(config: &Config) -> ExitCode {
 }
 
 async fn differences(config: &Config) -> Result<usize> {
-  let storage = Storage::tool(config).await?;
-  let stop = CancellationToken::new();
-  let shared = wire::shared(&storage, false, &stop).await?;
-  let differences = verify::verify(&roles::projector_parts(&storage, &shared), &Schemas::new(&storage.database)).await?;
-  for difference in &differences {
-    super::print(&difference.to_string())?;
-  }
-  if differences.is_empty() {
-    super::print("equal")?;
-  }
-  stop.cancel();
-  storage.close().await?;
-  Ok(differences.len())
+  super::with(config, async |storage, shared| {
+    let differences = verify::verify(&roles::projector_parts(storage, shared), &Schemas::new(&storage.database)).await?;
+    for difference in &differences {
+      super::print(&difference.to_string())?;
+    }
+    if differences.is_empty() {
+      super::print("equal")?;
+    }
+    Ok(differences.len())
+  })
+  .await
 }

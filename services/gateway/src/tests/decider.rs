@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 /// What the harness switches.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one switch")]
 pub(super) struct Switches {
   /// Inputs wait.
   pub undecided: bool,

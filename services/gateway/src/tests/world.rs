@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::decider::{Decider, Switches};
-use crate::{Config, Gateway, OfferedModel, Parts, Readiness};
+use crate::{Gateway, OfferedModel, Parts, Places, Readiness};
 
 /// Long enough for a busy machine; a test that waits this long has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -91,7 +91,7 @@ impl World {
     let address = listener.local_addr().unwrap();
     let files = tempfile::tempdir().unwrap();
     let gateway = Gateway::new(Parts {
-      places: Config::default().places(address).unwrap(),
+      places: Places::new(None, address).unwrap(),
       pool: db.database.pool(pa_store::Role::Gateway),
       reads: db.database.read_pool(pa_store::Role::Gateway, &read_schema),
       read_schema: read_schema.name().to_owned(),

@@ -73,7 +73,8 @@ impl Agents {
       return Err(End::new_term("the checkpoint is another one than this term's"));
     }
     if let Some(row) = things.first() {
-      self.draining = postcard::from_bytes(&row.state).map_err(|_| End::Fatal(anyhow::anyhow!("the stored partition row can't be read; drop the checkpoint")))?;
+      self.draining =
+        postcard::from_bytes(&row.state).map_err(|_| End::Fatal(anyhow::anyhow!("the stored partition row can't be read; drop the checkpoint")))?;
     }
     Ok(())
   }
@@ -166,7 +167,11 @@ impl Agents {
     let erased = entry.root.life == pa_domain::state::Life::Erased;
     let drains = pa_domain::log::next_to_drain(&entry.root).is_some();
     if drains != self.draining.contains(&agent) {
-      if drains { self.draining.insert(agent) } else { self.draining.remove(&agent) };
+      if drains {
+        self.draining.insert(agent)
+      } else {
+        self.draining.remove(&agent)
+      };
       self.changed.insert((PARTITION_ROW, ROOT));
     }
     self.agents.insert(agent, entry);

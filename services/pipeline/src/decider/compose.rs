@@ -118,7 +118,7 @@ impl Term {
       if last {
         return Err(End::Fatal(anyhow::anyhow!("input {} can't even be quarantined: {} {}", asked.meta.id, problem.0, problem.1)));
       }
-      events = self.quarantine(asked, problem.0, &problem.1);
+      events = quarantine(asked, problem.0, &problem.1);
     }
     unreachable!("the second round returns")
   }
@@ -127,9 +127,9 @@ impl Term {
     let root = &self.agents.agent(asked.meta.agent).root;
     let input = match &asked.content {
       Content::Erased => return vec![settle::no_change("ERASED")],
-      Content::Deadly => return self.quarantine(asked, "DEADLY", "three processes died on it"),
+      Content::Deadly => return quarantine(asked, "DEADLY", "three processes died on it"),
       Content::Unreadable(_) if is_holding(root) && !asked.held => return set_aside(root, &asked.meta, None, asked.bytes()),
-      Content::Unreadable(why) => return self.quarantine(asked, "UNREADABLE", why),
+      Content::Unreadable(why) => return quarantine(asked, "UNREADABLE", why),
       Content::Input(recorded) => Arc::clone(recorded),
     };
     let input = &input.input;
@@ -149,15 +149,9 @@ impl Term {
     let thing = self.agents.thing(asked.meta.agent, thing);
     match catch_unwind(AssertUnwindSafe(|| decide(root, &thing, &asked.meta, input, at))) {
       Ok(events) if (1..=DECISION_EVENTS_MAX).contains(&events.len()) => events,
-      Ok(events) => self.quarantine(asked, "TOO_MANY_EVENTS", &format!("{} events", events.len())),
-      Err(panic) => self.quarantine(asked, "PANIC", &panic_text(&*panic)),
+      Ok(events) => quarantine(asked, "TOO_MANY_EVENTS", &format!("{} events", events.len())),
+      Err(panic) => quarantine(asked, "PANIC", &panic_text(&*panic)),
     }
-  }
-
-  fn quarantine(&self, asked: &Asked, reason: &str, detail: &str) -> Vec<Event> {
-    tracing::error!(agent.id = %asked.meta.agent, input.id = %asked.meta.id, reason, detail, "an input is quarantined; its agent waits for a release");
-    metrics::counter!("pa_decider_quarantines_total").increment(1);
-    quarantined(asked.bytes(), reason, detail)
   }
 
   async fn compose(&self, asked: &Asked, draft: &Draft<'_>) -> Result<Result<Composed, pa_eventlog::compose::Error>, End> {
@@ -173,6 +167,12 @@ impl Term {
     };
     Ok(self.parts.composer.decision(keys.as_deref(), draft, trace))
   }
+}
+
+fn quarantine(asked: &Asked, reason: &str, detail: &str) -> Vec<Event> {
+  tracing::error!(agent.id = %asked.meta.agent, input.id = %asked.meta.id, reason, detail, "an input is quarantined; its agent waits for a release");
+  metrics::counter!("pa_decider_quarantines_total").increment(1);
+  quarantined(asked.bytes(), reason, detail)
 }
 
 /// Ids of events are derived from the input's id: each decision on the same input takes the next 64.

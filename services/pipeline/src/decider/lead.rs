@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 
 use futures::future::BoxFuture;
-use pa_domain::log::{self, HeldInput};
 use pa_domain::Event;
+use pa_domain::log::{self, HeldInput};
 use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::opener::{Opened, Opener};
 use pa_eventlog::reader::Item;
@@ -37,10 +37,17 @@ fn held_by(opened: &Opened) -> Option<HeldInput> {
 type Appending = BoxFuture<'static, Result<Vec<Position>, AppendError>>;
 
 /// The first inputs after an unclean end, decided one at a time.
-struct Careful {
+pub(super) struct Careful {
   /// The note that the life before left.
   note: Option<Note>,
   left: usize,
+}
+
+impl Careful {
+  /// After a life that left this note.
+  pub(super) fn after(note: Option<Note>) -> Self {
+    Self { note, left: BATCH_INPUTS }
+  }
 }
 
 pub(super) struct Lead {
@@ -61,14 +68,14 @@ pub(super) struct Lead {
 }
 
 impl Lead {
-  pub(super) fn new(term: Term, epoch: i64, careful: Option<Option<Note>>, keeper: Keeper, stop: CancellationToken) -> Self {
+  pub(super) fn new(term: Term, epoch: i64, careful: Option<Careful>, keeper: Keeper, stop: CancellationToken) -> Self {
     let inputs = term.next_input.0;
     Self {
       term,
       epoch,
       seq: 1,
       inputs,
-      careful: careful.map(|note| Careful { note, left: BATCH_INPUTS }),
+      careful,
       unread: VecDeque::new(),
       appending: None,
       checkpoint_at: Instant::now() + CHECKPOINT_EVERY,

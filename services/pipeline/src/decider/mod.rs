@@ -38,10 +38,6 @@ use tokio_util::task::TaskTracker;
 
 pub use term::Status;
 
-/// How often a lease is renewed.
-pub const RENEW_EVERY: Duration = Duration::from_secs(3);
-/// How long a lease runs without renewal.
-pub const LEASE: Duration = Duration::from_secs(10);
 /// An own record that is not read back for so long counts as of unknown fate (PR-04).
 pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
 /// Records read back after which a checkpoint is written.
@@ -149,10 +145,15 @@ impl From<pa_eventlog::opener::Error> for End {
 }
 
 /// Runs the deciders of `partitions` until `stop`. Each partition's [`Status`] is watched by readiness.
-pub fn run(parts: &Parts, partitions: impl Iterator<Item = Partition>, tracker: &TaskTracker, stop: &CancellationToken) -> Vec<(Partition, watch::Receiver<Status>)> {
+pub fn run(
+  parts: &Parts,
+  partitions: impl Iterator<Item = Partition>,
+  tracker: &TaskTracker,
+  stop: &CancellationToken,
+) -> Vec<(Partition, watch::Receiver<Status>)> {
   partitions
     .map(|partition| {
-      let (status, watched) = watch::channel(Status::Waiting);
+      let (status, watched) = watch::channel(Status::CatchingUp);
       tracker.spawn(term::run(parts.clone(), partition, stop.clone(), status));
       (partition, watched)
     })

@@ -19,7 +19,9 @@ impl Term {
     let mut leads_on = false;
     for recorded in decision.events.iter() {
       match &recorded.event {
-        Event::Log(log::Event::InputHeld(_) | log::Event::InputQuarantined(_)) => self.agents.held_at(decision.agent, recorded.core().ordinal, recorded.position),
+        Event::Log(log::Event::InputHeld(_) | log::Event::InputQuarantined(_)) => {
+          self.agents.held_at(decision.agent, recorded.core().ordinal, recorded.position);
+        }
         Event::Agent(agent::Event::AgentErased(_)) => leads_on = true,
         event => leads_on |= route(recorded.core(), event).is_some(),
       }

@@ -80,7 +80,15 @@ impl Repeats {
   pub(super) fn decided(&mut self, meta: &Meta, first: &Event, input: Position, at_ms: i64) {
     if let Some((name, content)) = split(&meta.key).filter(|_| records_key(first)) {
       let known = Known { cause: meta.cause, content, at_ms, position: input };
-      self.recent.entry((meta.agent, meta.producer.clone(), name)).and_modify(|old| if at_ms - old.at_ms > REPEAT_WINDOW_MILLIS { *old = known.clone() }).or_insert(known);
+      self
+        .recent
+        .entry((meta.agent, meta.producer.clone(), name))
+        .and_modify(|old| {
+          if at_ms - old.at_ms > REPEAT_WINDOW_MILLIS {
+            *old = known.clone();
+          }
+        })
+        .or_insert(known);
     }
   }
 

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use pa_domain::AgentId;
+use pa_store::PgPool;
 use pa_store::checkpoint::{self, InputKey, Loaded, Mark, Outcome, Scope};
 use pa_store::lease::{Holder, partition};
-use pa_store::PgPool;
 use uuid::Uuid;
 
 pub use pa_store::checkpoint::Write;
@@ -51,14 +51,15 @@ pub trait DeciderStore: Send + Sync + 'static {
 /// The decider's rows in Postgres.
 pub struct PostgresStore {
   pool: PgPool,
+  leases: PgPool,
   holder: Holder,
   fold_version: i32,
 }
 
 impl PostgresStore {
-  /// The rows of this process, for the state of fold version `fold_version`.
-  pub fn new(pool: PgPool, holder: Holder, fold_version: i32) -> Self {
-    Self { pool, holder, fold_version }
+  /// The rows of this process, for the state of fold version `fold_version`. Renewals go by `leases`, where no checkpoint is before them.
+  pub fn new(pool: PgPool, leases: PgPool, holder: Holder, fold_version: i32) -> Self {
+    Self { pool, leases, holder, fold_version }
   }
 
   fn scope(&self, part: i16) -> Scope {
@@ -77,7 +78,7 @@ impl DeciderStore for PostgresStore {
   }
 
   async fn renew(&self, part: i16) -> Result<bool, pa_store::Error> {
-    Ok(!partition::renew(&self.pool, self.holder.process, &[part]).await?.is_empty())
+    Ok(!partition::renew(&self.leases, self.holder.process, &[part]).await?.is_empty())
   }
 
   async fn give_back(&self, part: i16, epoch: i64) -> Result<bool, pa_store::Error> {

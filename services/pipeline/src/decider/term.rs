@@ -9,16 +9,17 @@ use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::reader::{Item, Reader};
 use pa_eventlog::{AppendError, Partition, Stream};
 use pa_store::checkpoint::Mark;
+use pa_store::lease::{LEASE, RENEW_EVERY};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::agents::{Agents, Unfoldable};
-use super::lead::Lead;
+use super::lead::{Careful, Lead};
 use super::repeats::Repeats;
-use super::store::{Note, Take};
-use super::{End, LEASE, Parts, READ_BACK_MAX, RENEW_EVERY, RETRY_AFTER, agree};
+use super::store::Take;
+use super::{End, Parts, READ_BACK_MAX, RETRY_AFTER, agree};
 
 /// What a partition's decider does, for readiness and the system page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,15 +93,22 @@ pub(super) fn part(partition: Partition) -> i16 {
 struct Opened {
   epoch: i64,
   /// The last holder did not give the row back: decide the first inputs one at a time.
-  careful: Option<Option<Note>>,
+  careful: Option<Careful>,
 }
 
-async fn open(parts: &Parts, partition: Partition, own: &mut Option<i64>, starting: bool, stop: &CancellationToken, status: &watch::Sender<Status>) -> Result<(), End> {
+async fn open(
+  parts: &Parts,
+  partition: Partition,
+  own: &mut Option<i64>,
+  starting: bool,
+  stop: &CancellationToken,
+  status: &watch::Sender<Status>,
+) -> Result<(), End> {
   let store = &parts.store;
   let taken = match *own {
     Some(above) => Opened { epoch: store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?, careful: None },
     None => match store.take(part(partition), starting).await? {
-      Take::Taken(term) => Opened { epoch: term.epoch, careful: (!term.clean).then_some(term.note) },
+      Take::Taken(term) => Opened { epoch: term.epoch, careful: (!term.clean).then(|| Careful::after(term.note)) },
       Take::Held { .. } => {
         status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
         pause(RENEW_EVERY / 3, stop).await;
@@ -143,7 +151,8 @@ pub(super) struct Term {
 impl Term {
   async fn load(parts: &Parts, partition: Partition) -> Result<Self, End> {
     let mark = parts.store.mark(part(partition)).await?;
-    let state = mark.map_or(FenceState::START, |mark: Mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last });
+    let state =
+      mark.map_or(FenceState::START, |mark: Mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last });
     let next_input = mark.map_or(NextInput::START, |mark| NextInput(mark.next_input));
     let checkpoint = mark.map(|mark| mark.next_position);
     let mut agents = Agents::new(part(partition), Arc::clone(&parts.store), checkpoint);
@@ -182,13 +191,10 @@ impl Term {
       Item::Decision(decision) => {
         self.agents.load(std::iter::once((decision.agent, None)).chain(decision.events.iter().map(|event| (decision.agent, event.event.thing())))).await?;
         let events = decision.events.iter().map(|recorded| (recorded.core(), &recorded.event));
-        self
-          .agents
-          .fold(decision.agent, events, decision.chain())
-          .map_err(|error| match error {
-            Unfoldable::Panicked(text) => End::Fatal(anyhow::anyhow!("folding the decision at {} panicked: {text}", decision.first)),
-            Unfoldable::RootTooLarge => End::Fatal(anyhow::anyhow!("the root of agent {} is larger than its limit", decision.agent)),
-          })?;
+        self.agents.fold(decision.agent, events, decision.chain()).map_err(|error| match error {
+          Unfoldable::Panicked(text) => End::Fatal(anyhow::anyhow!("folding the decision at {} panicked: {text}", decision.first)),
+          Unfoldable::RootTooLarge => End::Fatal(anyhow::anyhow!("the root of agent {} is larger than its limit", decision.agent)),
+        })?;
         self.repeats.record(decision);
         self.read_back(decision);
         self.unwritten += u64::from(decision.parts.unsigned_abs());

@@ -75,7 +75,7 @@ impl Process {
       eraser: Arc::new(Ring(Arc::clone(&ring))),
       composer: Composer::new(identity.sealed, "pa/decider"),
       appender: appender.clone(),
-      store: Arc::new(PostgresStore::new(db.database.pool(Role::Decider), holder, pa_domain::state::FOLD_VERSION)),
+      store: Arc::new(PostgresStore::new(db.database.pool(Role::Decider), db.database.pool(Role::Leases), holder, pa_domain::state::FOLD_VERSION)),
       clock: Arc::new(SystemClock),
       ids: Arc::new(SystemIds),
     };
@@ -119,8 +119,9 @@ impl Process {
   /// Asks until the routed creation was decided; each ask has a key of its own.
   async fn exists(&self, agent: AgentId) {
     for attempt in 0.. {
-      if let Ok(Some(_)) = self.ring.get(agent).await.map(|found| matches!(found, pa_store::keys::Lookup::Key(_)).then_some(())) {
-        let decision = self.ask(agent, settings::Input::SettingsGiven(settings::SettingsGiven { version: 1, ..Default::default() }), &format!("probe {attempt}"), b"").await;
+      if let Ok(Some(())) = self.ring.get(agent).await.map(|found| matches!(found, pa_store::keys::Lookup::Key(_)).then_some(())) {
+        let decision =
+          self.ask(agent, settings::Input::SettingsGiven(settings::SettingsGiven { version: 1, ..Default::default() }), &format!("probe {attempt}"), b"").await;
         if settled(&decision).is_some_and(|settled| settled.outcome == Settlement::NoChange) {
           return;
         }
@@ -166,7 +167,9 @@ async fn a_repeat_is_a_repeat_and_other_content_a_conflict_also_after_a_restart(
   let agent = process.account("Ada").await;
   let first = process.say(agent, "hello", "m1").await;
   for round in 0..3 {
-    let (process, again) = if round == 0 { (None, process.say(agent, "hello", "m1").await) } else {
+    let (process, again) = if round == 0 {
+      (None, process.say(agent, "hello", "m1").await)
+    } else {
       let process = Process::start(&db, &master).await;
       let again = process.say(agent, "hello", "m1").await;
       (Some(process), again)

@@ -12,10 +12,10 @@ use pa_eventlog::postgres::PostgresLog;
 use pa_eventlog::{EventLog, Stream};
 use pa_projections::live::{Committed, Live};
 use pa_projections::timers::{self, Timer};
+use pa_store::PgPool;
 use pa_store::checkpoint::{self, Scope};
 use pa_store::lease::{Holder, work};
 use pa_store::ops::{rate, tokens, uploads};
-use pa_store::PgPool;
 use tokio::sync::{Mutex, broadcast};
 use uuid::Uuid;
 

@@ -112,7 +112,10 @@ impl Stage {
     let line = |stored: &Arc<Stored>| {
       let meta = stored.meta().expect("own records");
       let (place, core) = (&meta.place, &meta.core);
-      format!("{} {}/{} part {}/{} input {} {} {}", stored.position, place.epoch, place.seq, place.part, place.parts, place.input, stored.record.type_name, core.cause)
+      format!(
+        "{} {}/{} part {}/{} input {} {} {}",
+        stored.position, place.epoch, place.seq, place.part, place.parts, place.input, stored.record.type_name, core.cause
+      )
     };
     self.events().iter().map(line).collect::<Vec<_>>().join("\n")
   }

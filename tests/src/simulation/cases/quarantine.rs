@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pa_domain::testing::inputs;
 use pa_domain::meta::Kind;
+use pa_domain::testing::inputs;
 use pa_domain::{Event, Meta, Origin, Timestamp, log};
 use pa_eventlog::compose::Composer;
 use pa_eventlog::sim::Fate;

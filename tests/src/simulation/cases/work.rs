@@ -215,9 +215,8 @@ fn pr_28_a_restart_at_once_gives_a_call_up_only_when_nothing_of_it_can_land() {
     let call = stage.given_up().await;
     stage.owner_says(job, call, true).await;
     let events = stage.finish().await.unwrap();
-    let restarted = |event: &Event| {
-      matches!(event, Event::Execution(execution::Event::ExecutionLost(lost)) if lost.reason == execution::LossReason::NodeRestarted)
-    };
+    let restarted =
+      |event: &Event| matches!(event, Event::Execution(execution::Event::ExecutionLost(lost)) if lost.reason == execution::LossReason::NodeRestarted);
     let (started, lost, unknown) = (at(&events, is_started), at(&events, restarted), at(&events, is_unknown));
     assert!(lost.0 - started.0 < 5_000, "a node that starts reports its own losses at once");
     assert!(unknown.0 - started.0 >= GIVEN_UP_AFTER_MILLIS, "after {} ms", unknown.0 - started.0);

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pa_domain::{AgentId, Event, Root, Thing, Timestamp};
+use pa_eventlog::Position;
 use pa_eventlog::fence::NextInput;
 use pa_eventlog::reader::{Decision, Item};
-use pa_eventlog::Position;
 use pa_projections::commit::MemoryStore;
 use pa_projections::{Batch, Mark, ReadStore};
 use serde::Deserialize;

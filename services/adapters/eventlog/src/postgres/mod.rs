@@ -78,7 +78,8 @@ impl PostgresLog {
     let mut tails = HashMap::new();
     for stream in STREAMS {
       for partition in 0..identity.partitions {
-        let tail = Tail { end: watch::Sender::new(0), ring: tokio::sync::Mutex::new(TailRing::default()), woken: Notify::new(), stirred: AtomicBool::new(false) };
+        let tail =
+          Tail { end: watch::Sender::new(0), ring: tokio::sync::Mutex::new(TailRing::default()), woken: Notify::new(), stirred: AtomicBool::new(false) };
         tails.insert((stream, partition), tail);
       }
     }

@@ -226,6 +226,23 @@ async fn an_outage_is_said_and_waited_out() {
   assert_eq!(*tail.statuses()[0].borrow(), Status::Following);
 }
 
+/// A stop or a call's fate that nobody hears of would let a turn run on.
+#[tokio::test(start_paused = true)]
+async fn what_was_decided_during_an_outage_is_handed_on_after_it() {
+  let world = World::new();
+  world.announce(1);
+  let (tail, _stop) = world.tail();
+  following(&tail).await;
+  let mut all = tail.subscribe();
+  world.log.set_away(true);
+  tail.statuses()[0].clone().wait_for(|status| *status == Status::Away).await.unwrap();
+  world.put(input(3), 1, 1).await;
+  world.put(input(4), 1, 3).await;
+  world.log.set_away(false);
+  assert_eq!(all.recv().await.unwrap().cause, input(3));
+  assert_eq!(all.recv().await.unwrap().cause, input(4));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_log_that_was_replaced_is_read_anew() {
   let world = World::new();

@@ -21,7 +21,7 @@ pub const LEASE: Duration = Duration::from_secs(10);
 /// How often a lease is renewed: three tries fit into its life.
 pub const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-const LEASE_SECONDS: f64 = 10.0;
+const LEASE_SECONDS: f64 = LEASE.as_secs_f64();
 
 /// Who holds a lease: a process of a node. A node is a data folder and outlives its processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Timers are fired when they are due, each once, by one process.
 
+mod postgres;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,0 +1,15 @@
+//! Tests of the running product: a real process, a real Postgres, a scripted model, a real browser.
+//!
+//! - `harness`: starts, kills and watches a product, and speaks to it as the outside does.
+//! - `scenarios`: what the requirements ask for, from a mutation to what the page is shown.
+//! - `crash`: processes die, at named places and at random; what was accepted stays.
+//! - `browser`: the page in Chromium.
+
+#[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod scenarios;
