@@ -1,6 +1,7 @@
 //! The scheduler's timers and its broom in the product: Postgres, the embedded log, the blobs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -34,12 +35,14 @@ pub struct PostgresTimers {
   reads: PgPool,
   commits: Mutex<broadcast::Receiver<Arc<Committed>>>,
   holder: Holder,
+  /// Not yet asked whether it leads: only a starting process takes back what its node's earlier life held.
+  starting: AtomicBool,
 }
 
 impl PostgresTimers {
   /// The timers: `control` is the pool of leases, `reads` one of the read model.
   pub fn new(control: PgPool, reads: PgPool, live: &Live, holder: Holder) -> Self {
-    Self { control, reads, commits: Mutex::new(live.committed()), holder }
+    Self { control, reads, commits: Mutex::new(live.committed()), holder, starting: AtomicBool::new(true) }
   }
 }
 
@@ -49,9 +52,11 @@ impl Timers for PostgresTimers {
     if !work::renew(&self.control, self.holder.process, &[ROW]).await?.is_empty() {
       return Ok(true);
     }
-    // An earlier process of this node is gone for certain.
-    for lease in work::of_node(&self.control, self.holder).await?.iter().filter(|lease| lease.kind == KIND) {
-      work::forget(&self.control, lease).await?;
+    if self.starting.load(Ordering::Relaxed) {
+      for lease in work::of_node(&self.control, self.holder).await?.iter().filter(|lease| lease.kind == KIND) {
+        work::forget(&self.control, lease).await?;
+      }
+      self.starting.store(false, Ordering::Relaxed);
     }
     Ok(!work::claim(&self.control, KIND, self.holder, &[(ROW, INSTALLATION)], 1).await?.is_empty())
   }

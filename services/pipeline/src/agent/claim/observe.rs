@@ -23,6 +23,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A look that takes longer is broken off: the observer counts as not connected.
 const LOOK_MAX: Duration = Duration::from_secs(8);
 
+/// How long after its start a process looks for what its node's earlier life left behind: by then those leases have run out. Later it does not, so that a process
+/// that slept can't report a newer life of its node lost (PR-15).
+const STARTING: Duration = Duration::from_secs(2 * LEASE.as_secs());
+
 /// What one observer has seen so far.
 #[derive(Default)]
 struct Seen {
@@ -36,12 +40,13 @@ struct Seen {
 /// Looks around until it is dropped.
 pub(in crate::agent) async fn observe(worker: Arc<Worker>) {
   let mut seen = Seen::default();
+  let began = Instant::now();
   let mut tick = interval(LOOK_EVERY);
   tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
   loop {
     tick.tick().await;
     let begun = Instant::now();
-    match timeout(LOOK_MAX, look(&worker, &mut seen)).await {
+    match timeout(LOOK_MAX, look(&worker, began.elapsed() < STARTING, &mut seen)).await {
       Ok(Ok(())) => {
         seen.connected.get_or_insert(begun);
       }
@@ -54,8 +59,10 @@ pub(in crate::agent) async fn observe(worker: Arc<Worker>) {
   }
 }
 
-async fn look(worker: &Worker, seen: &mut Seen) -> Result<(), PortError> {
-  left_behind(worker).await?;
+async fn look(worker: &Worker, starting: bool, seen: &mut Seen) -> Result<(), PortError> {
+  if starting {
+    left_behind(worker).await?;
+  }
   abandoned(worker, &mut seen.abandoned).await?;
   seen.calls.look(worker).await?;
   if seen.connected.is_some_and(|since| since.elapsed() >= LEASE) {

@@ -284,3 +284,20 @@ async fn messages_are_answered_in_order_across_a_kill() {
   let asked: Vec<String> = model.requests().iter().map(|request| text_of(request).lines().last().unwrap().to_owned()).collect();
   assert_eq!(asked, ["m0", "m1", "m2", "m3", "m4"]);
 }
+
+/// Proves PR-15: a process that slept through a restart of its node reports nothing of the newer life lost.
+#[tokio::test(start_paused = true)]
+async fn an_earlier_life_that_wakes_does_not_report_the_newer_one_lost() {
+  let world = World::new().await;
+  let sleeper_model = ScriptedModel::new([]);
+  let sleeper = world.process(1, &sleeper_model, vec![]);
+  tokio::time::sleep(Duration::from_secs(60)).await;
+  sleeper.ports.away.store(true, Ordering::SeqCst);
+  let hanging = ScriptedModel::new([Line::Hang("")]);
+  let _newer = world.process(1, &hanging, vec![]);
+  let job = world.send("hi").await;
+  hanging.reached(1).await;
+  sleeper.ports.away.store(false, Ordering::SeqCst);
+  tokio::time::sleep(Duration::from_secs(100)).await;
+  assert!(!world.types(job).contains(&"ExecutionLost"), "{:?}", world.types(job));
+}

@@ -33,9 +33,10 @@ async fn one_process_at_a_time_looks_after_the_timers() {
   assert!(one.leads().await.unwrap());
   assert!(one.leads().await.unwrap(), "and stays so");
   assert!(!two.leads().await.unwrap());
-  assert!(timers(&db, 1, 2).leads().await.unwrap(), "a node that starts again takes its own work back at once");
-  assert!(!one.leads().await.unwrap());
-  timers(&db, 1, 2).resign().await;
+  let again = timers(&db, 1, 2);
+  assert!(again.leads().await.unwrap(), "a node that starts again takes its own work back at once");
+  assert!(!one.leads().await.unwrap(), "its earlier life, should it wake, does not");
+  again.resign().await;
   assert!(two.leads().await.unwrap());
   assert!(two.due(SystemClock.now(), 10).await.unwrap().is_empty());
   assert_eq!(two.next_due().await.unwrap(), None);
@@ -72,7 +73,7 @@ async fn inputs_are_cleared_away_by_age_and_never_before_a_decider_has_passed_th
   )
   .await;
   assert_eq!(keeper.inputs().await.unwrap(), 2, "old enough and decided");
-  let left = log.read(Stream::Inputs, 0, 0, 10).await.unwrap();
+  let left = PostgresLog::open(&db.database, 1, true).await.unwrap().read(Stream::Inputs, 0, 0, 10).await.unwrap();
   assert_eq!(left.iter().map(|stored| stored.position).collect::<Vec<_>>(), [2, 3]);
   assert_eq!(log.end(Stream::Inputs, 0).await.unwrap(), 4, "positions are never given again");
 
