@@ -29,7 +29,7 @@ async fn hears_nothing(subscription: &mut Subscription) {
   assert!(timeout(Duration::from_millis(200), subscription.next()).await.is_err());
 }
 
-/// Proves REP-31: a page that is opened in the middle has the whole text so far.
+/// A page that is opened in the middle has the whole text so far.
 #[tokio::test(start_paused = true)]
 async fn who_comes_later_hears_the_whole_text_first() {
   let pieces = Pieces::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pa_domain::{AgentId, JobId};
 use pa_store::lease::RENEW_EVERY;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
 use super::super::Worker;
 use super::super::ports::WorkQueue;
@@ -17,6 +17,9 @@ const NOTES_MAX: usize = 256;
 const NOTES_WAITING_MAX: usize = 4_096;
 /// A renewal that takes longer has failed: the next one must come before the lease is over.
 const RENEWAL_MAX: Duration = Duration::from_secs(2);
+
+/// An execution is written down when it has run for so long: most are over by then, and their row with them.
+const STARTED_AFTER: Duration = Duration::from_millis(100);
 
 enum Note {
   Started(JobId, i32),
@@ -52,8 +55,14 @@ pub(in crate::agent) fn lease_notes(queue: Arc<dyn WorkQueue>) -> (LeaseNotes, i
 
 async fn write(queue: Arc<dyn WorkQueue>, mut notes: mpsc::Receiver<Note>) {
   let mut round = Vec::with_capacity(NOTES_MAX);
-  while notes.recv_many(&mut round, NOTES_MAX).await > 0 {
-    let (mut started, mut released) = (Vec::new(), Vec::new());
+  let (mut started, mut due) = (Vec::new(), Instant::now());
+  loop {
+    let heard =
+      if started.is_empty() { Ok(notes.recv_many(&mut round, NOTES_MAX).await) } else { timeout_at(due, notes.recv_many(&mut round, NOTES_MAX)).await };
+    if started.is_empty() {
+      due = Instant::now() + STARTED_AFTER;
+    }
+    let mut released = Vec::new();
     for note in round.drain(..) {
       match note {
         Note::Started(job, execution) => started.push((job, execution)),
@@ -64,15 +73,19 @@ async fn write(queue: Arc<dyn WorkQueue>, mut notes: mpsc::Receiver<Note>) {
       }
     }
     // Rows only tell others what to expect; the log tells them all the same, later.
-    if !started.is_empty()
-      && let Err(error) = queue.started(&started).await
-    {
-      tracing::debug!(error = &error as &dyn std::error::Error, "executions could not be written down");
-    }
     if !released.is_empty()
       && let Err(error) = queue.release(&released).await
     {
       tracing::debug!(error = &error as &dyn std::error::Error, "leases could not be given up; they run out");
+    }
+    if heard == Ok(0) {
+      return;
+    }
+    if !started.is_empty()
+      && Instant::now() >= due
+      && let Err(error) = queue.started(&std::mem::take(&mut started)).await
+    {
+      tracing::debug!(error = &error as &dyn std::error::Error, "executions could not be written down");
     }
   }
 }

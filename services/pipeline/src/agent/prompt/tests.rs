@@ -139,7 +139,7 @@ fn a_zone_that_is_not_known_is_said_to_be_unknown() {
   }
 }
 
-/// Proves RUN-26, RUN-28: history is bounded by tokens, the newest turns first, each whole.
+/// Proves RUN-26: history is bounded by tokens, the newest turns first, each whole.
 #[test]
 fn history_keeps_the_newest_whole_turns_that_fit() {
   let config = model(4_096);

@@ -69,7 +69,6 @@ async fn reads_go_together_and_anything_else_after_what_is_before_it() {
   assert!(results[0].contains("done: a") && results[1].contains("done: b"), "{results:?}");
 }
 
-/// Proves RUN-22, and that the next execution goes on from the record.
 #[tokio::test(start_paused = true)]
 async fn the_next_execution_goes_on_from_the_record_and_repeats_only_what_may_be_repeated() {
   let world = World::new().await;
@@ -190,6 +189,7 @@ async fn what_cant_be_called_is_told_to_the_model() {
   assert_eq!(looked.begun(), 0);
 }
 
+/// Proves RUN-22.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_takes_too_long_is_settled_by_its_class() {
   let world = World::new().await;

@@ -24,7 +24,7 @@ async fn hears(subscription: &mut Subscription) -> (i32, i64, String) {
   }
 }
 
-/// Proves REP-5, RUN-15, RUN-26.
+/// Proves REP-5, RUN-26.
 #[tokio::test(start_paused = true)]
 async fn a_message_is_answered_by_a_granted_execution() {
   let world = World::new().await;
@@ -43,7 +43,7 @@ async fn a_message_is_answered_by_a_granted_execution() {
   assert_eq!(world.rows.leases(), 0);
 }
 
-/// Proves RUN-10, REP-31: a piece is heard while the model is still held, and whoever comes in the middle hears all of it.
+/// A piece is heard while the model is still held, and whoever comes in the middle hears all of it.
 #[tokio::test(start_paused = true)]
 async fn text_is_heard_while_it_is_written() {
   let world = World::new().await;
@@ -145,7 +145,7 @@ async fn a_node_that_starts_again_reports_its_own_losses_at_once() {
   assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
-/// Proves RUN-19: a graceful stop gives the job back, and that is not counted.
+/// A graceful stop gives the job back, and that is not counted.
 #[tokio::test(start_paused = true)]
 async fn a_graceful_stop_gives_the_job_back() {
   let world = World::new().await;
