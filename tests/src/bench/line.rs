@@ -114,10 +114,12 @@ fn changed(before: &Line, now: &Line) -> String {
   let percent = |before: f64, now: f64| format!("{before} → {now} ({:+.1} %)", (now / before - 1.0) * 100.0);
   let mut text = format!("{}: {} {}", now.name, percent(before.ours, now.ours), now.unit);
   if let (Some(before), Some(now)) = (before.ratio, now.ratio) {
-    text += &format!(", ratio {}", percent(before, now));
+    text.push_str(", ratio ");
+    text.push_str(&percent(before, now));
   }
   if let (Some(before), Some(now)) = (before.cpu_us_per_unit, now.cpu_us_per_unit) {
-    text += &format!(", CPU {} µs", percent(before, now));
+    text.push_str(", CPU µs ");
+    text.push_str(&percent(before, now));
   }
   text
 }

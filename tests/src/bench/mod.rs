@@ -81,7 +81,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 async fn run() -> Result<()> {
-  let options = Options::parse(FIGURES.iter().flat_map(|(names, _)| names.iter().copied()))?;
+  let options = Options::parse(&FIGURES.iter().flat_map(|(names, _)| names.iter().copied()))?;
   let printer = Printer::new(options.compare.as_deref())?;
   let server = Server::start(options.statements).await?;
   eprintln!("bench: {}", server.description().await?);

@@ -24,7 +24,7 @@ pub(super) struct Options {
 
 impl Options {
   /// Reads the command line; `names` are the figures that there are.
-  pub(super) fn parse(names: impl Iterator<Item = &'static str> + Clone) -> Result<Self> {
+  pub(super) fn parse(names: &(impl Iterator<Item = &'static str> + Clone)) -> Result<Self> {
     let mut options = Self::default();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {

@@ -148,7 +148,8 @@ async fn write(mut connection: PgConnection, mut requests: mpsc::Receiver<Reques
 async fn insert(connection: &mut PgConnection, batch: &[Request]) -> Result<BTreeMap<i16, i64>, sqlx::Error> {
   let mut counts: BTreeMap<i16, i64> = BTreeMap::new();
   let (mut part, mut n, mut id) = (Vec::new(), Vec::new(), Vec::new());
-  let (mut type_name, mut source, mut meta, mut value): (Vec<&str>, Vec<&str>, Vec<&[u8]>, Vec<&[u8]>) = Default::default();
+  let (mut type_name, mut source) = (Vec::<&str>::new(), Vec::<&str>::new());
+  let (mut meta, mut value) = (Vec::<&[u8]>::new(), Vec::<&[u8]>::new());
   for request in batch {
     let count = counts.entry(request.part).or_default();
     for record in &request.records {

@@ -55,6 +55,7 @@ async fn rounds(bench: &Bench, product: &Product, audience: &Audience) -> Result
     all.bare += bare.probe(5 * seconds, SLOWLY).await?;
     add(&mut all.slow, &audience.paced(product, SLOWLY, 10 * seconds).await?);
     let rate = capacity / 2.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "thousands at the most, and never below nothing")]
     let count = (rate * f64::from(seconds)) as u32;
     add(&mut all.half, &audience.paced(product, Duration::from_secs_f64(1.0 / rate), count).await?);
     let (own, postgres, beside) = (product.cpu()?, bench.server.cpu()?, cpu::own()?);

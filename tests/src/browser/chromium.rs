@@ -173,7 +173,7 @@ impl Browser {
     .await;
     match found {
       Ok(shown) => shown,
-      Err(_) => panic!("the page does not show {what}: {:#?}", self.shown().await),
+      Err(late) => panic!("the page does not show {what} ({late}): {:#?}", self.shown().await),
     }
   }
 

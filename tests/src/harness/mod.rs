@@ -22,13 +22,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(crate) use checks::{Promise, check_log, check_promises};
-pub(crate) use dump::{Dump, Line};
-pub(crate) use graphql::{Client, Message, Sent};
+pub(crate) use dump::Dump;
+pub(crate) use graphql::{Client, Message};
 pub(crate) use model::{Model, text_of_last};
 pub(crate) use process::{Process, Tool};
 pub(crate) use product::{Product, Setup, TOKEN};
 pub(crate) use proxy::Proxy;
-pub(crate) use socket::{Socket, Update};
+pub(crate) use socket::Update;
 
 /// Long enough for a busy machine with two cores; a test that waits this long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

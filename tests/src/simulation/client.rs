@@ -7,6 +7,7 @@ use std::time::Duration;
 use pa_domain::call::Class;
 use pa_domain::conversation;
 use pa_domain::event::message_of;
+use pa_domain::ids::{INSTALLATION, derived};
 use pa_domain::log::{InputSettled, Settlement};
 use pa_domain::testing::inputs;
 use pa_domain::{AgentId, ConversationId, Event, Input, JobId, Origin, Timestamp, settings};
@@ -121,13 +122,12 @@ impl Owner {
         _ => {
           let text = format!("message {key} {}", some_wish(&mut random));
           let resolved = resolve(world, &mut random, &request(agent, key, inputs::message(&text))).await;
-          match resolved.refused() {
-            Some(reason) => world.record.problem(format!("a message of {agent} was refused: {reason}")),
-            None => {
-              jobs.push(message_of(resolved.input).into());
-              let source = format!("{agent}/{}", self.device);
-              world.record.acknowledged(Acknowledged { agent, source, number, text, input: Some(resolved.input) });
-            }
+          if let Some(reason) = resolved.refused() {
+            world.record.problem(format!("a message of {agent} was refused: {reason}"));
+          } else {
+            jobs.push(message_of(resolved.input).into());
+            let source = format!("{agent}/{}", self.device);
+            world.record.acknowledged(Acknowledged { agent, source, number, text, input: Some(resolved.input) });
           }
         }
       }
@@ -153,6 +153,44 @@ pub(super) async fn reconcile(world: Arc<World>, seed: u64) {
       let key = format!("reconcile/{}/{executed}", row.id);
       world.record.reconciled(row.id, executed);
       drop(resolve(&world, &mut random, &request(agent, key, inputs::reconcile(row.job, row.id, executed))).await);
+    }
+  }
+}
+
+/// Who adds accounts and erases some of them again.
+pub(super) struct Administrator {
+  pub(super) world: Arc<World>,
+  pub(super) accounts: u64,
+  pub(super) seed: u64,
+}
+
+impl Administrator {
+  pub(super) async fn live(self) {
+    let mut random = StdRng::seed_from_u64(self.seed);
+    let world = &*self.world;
+    for number in 0..self.accounts {
+      sleep(Duration::from_millis(random.random_range(0..9_000))).await;
+      let name = format!("Account {number}");
+      let resolved = resolve(world, &mut random, &request(INSTALLATION, format!("add-{number}"), inputs::add_account(&name))).await;
+      let account = AgentId(derived(resolved.input, 0));
+      let text = format!("from account {number}");
+      // Its agent comes by itself; before that nobody takes a message.
+      for again in 0_u64.. {
+        let hello = request(account, format!("hello-{again}"), inputs::message(&text));
+        if resolve(world, &mut random, &hello).await.refused().is_none() {
+          break;
+        }
+        sleep(Duration::from_secs(1)).await;
+      }
+      if random.random() {
+        sleep(Duration::from_millis(random.random_range(0..4_000))).await;
+        world.record.erased(account);
+        let erase = request(account, "erase", inputs::erase(&name));
+        // Once it is gone nobody can be asked for it any more.
+        while !world.is_erased(account) {
+          drop(timeout(ANSWERS_WITHIN, resolve(world, &mut random, &erase)).await);
+        }
+      }
     }
   }
 }

@@ -76,6 +76,7 @@ impl Ports {
   }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "taken apart")]
 fn job(agent: AgentId, row: JobRow) -> Job {
   let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed } = row;
   Job { agent, id, kind, conversation, reply, state, execution, since, limit, changed }

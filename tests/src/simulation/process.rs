@@ -115,17 +115,25 @@ pub(super) enum Answer {
   Refused,
 }
 
-struct SimKeys(KeyRing);
+struct SimKeys {
+  keys: KeyRing,
+  erased: Arc<Mutex<Vec<AgentId>>>,
+}
 
 impl Eraser for SimKeys {
   fn erase(&self, agent: AgentId) -> BoxFuture<'_, anyhow::Result<()>> {
-    async move { Ok(self.0.erase(agent).await.map(drop)?) }.boxed()
+    async move {
+      self.keys.erase(agent).await?;
+      self.erased.lock().push(agent);
+      Ok(())
+    }
+    .boxed()
   }
 }
 
 impl KeyMaker for SimKeys {
   fn make(&self, agent: AgentId) -> BoxFuture<'_, anyhow::Result<()>> {
-    async move { Ok(self.0.get_or_create(agent).await.map(drop)?) }.boxed()
+    async move { Ok(self.keys.get_or_create(agent).await.map(drop)?) }.boxed()
   }
 }
 
@@ -160,12 +168,13 @@ impl Process {
       states.push(shared.model.state(partition).await);
     }
     let tail = Tail::start(&log, &opener, states, &tracker, &stop);
+    let made = Arc::new(SimKeys { keys: shared.keys.clone(), erased: Arc::clone(&shared.erased) });
     let parts = Parts {
       log: Arc::clone(&log),
       opener: Arc::clone(&opener),
       keys,
-      key_maker: Arc::new(SimKeys(shared.keys.clone())),
-      eraser: Arc::new(SimKeys(shared.keys.clone())),
+      key_maker: made.clone(),
+      eraser: made,
       composer: Composer::new(shared.sealed, "pa/decider"),
       appender: appender.clone(),
       store: Arc::new(store.clone()),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pa_domain::{AgentId, CallId};
 use pa_eventlog::Position;
-use pa_eventlog::reader::Decision;
+use pa_eventlog::reader::DecisionHead;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-  pub(super) fn of(decision: &Decision) -> Self {
+  pub(super) fn of(decision: &DecisionHead) -> Self {
     Self { agent: decision.agent, cause: decision.cause, epoch: decision.epoch, seq: decision.seq, first: decision.first }
   }
 }
@@ -42,6 +42,7 @@ pub(super) struct Record {
   told: Mutex<Vec<Told>>,
   acknowledged: Mutex<Vec<Acknowledged>>,
   reconciled: Mutex<HashMap<CallId, bool>>,
+  erased: Mutex<Vec<AgentId>>,
   problems: Mutex<Vec<String>>,
 }
 
@@ -56,6 +57,15 @@ impl Record {
 
   pub(super) fn reconciled(&self, call: CallId, executed: bool) {
     self.reconciled.lock().insert(call, executed);
+  }
+
+  /// An agent is to be erased.
+  pub(super) fn erased(&self, agent: AgentId) {
+    self.erased.lock().push(agent);
+  }
+
+  pub(super) fn all_erased(&self) -> Vec<AgentId> {
+    self.erased.lock().clone()
   }
 
   /// Something that must not be, noticed on the way.

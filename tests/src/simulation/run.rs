@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::chaos::{Chaos, Kinds};
-use super::client::{Contact, Owner, reconcile};
+use super::client::{Administrator, Contact, Owner, reconcile};
 use super::oracle;
 use super::process::Roles;
 use super::store::Trouble;
@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What a run was like, to see that it was worth it.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(dead_code, reason = "printed with a seed")]
 pub(super) struct Stats {
   pub(super) inputs: usize,
   pub(super) events: usize,
@@ -77,6 +78,8 @@ fn people(world: &Arc<World>, random: &mut StdRng) -> JoinSet<()> {
   let mut people = JoinSet::new();
   let mut next = 0_u64;
   tokio::spawn(reconcile(Arc::clone(world), random.random()));
+  let administrator = Administrator { world: Arc::clone(world), accounts: random.random_range(0..=2), seed: random.random() };
+  people.spawn(administrator.live());
   for agent in agents {
     let devices = random.random_range(1..=2_u64);
     let contacts = random.random_range(0..=6_u64);

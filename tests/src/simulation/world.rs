@@ -39,6 +39,8 @@ pub(super) struct Shared {
   pub(super) sealed: bool,
   /// What calls of the database meet in a process that starts.
   pub(super) trouble: Trouble,
+  /// Agents whose keys are gone.
+  pub(super) erased: Arc<Mutex<Vec<AgentId>>>,
   /// Inputs on which a process dies.
   pub(super) deadly: Arc<Mutex<Vec<Uuid>>>,
 }
@@ -59,6 +61,7 @@ impl Shared {
       begin: Instant::now(),
       sealed,
       trouble,
+      erased: Arc::default(),
       deadly: Arc::default(),
     }
   }
@@ -148,16 +151,13 @@ impl World {
     self.shared.log.set_odds(Odds::default());
     while self.shared.log.land_held() {}
     for node in 0..self.nodes() {
-      match self.alive(node) {
-        Some(process) => {
-          process.gate.wake();
-          process.log.set_away(false);
-          process.store.set_trouble(|trouble| *trouble = Trouble::default());
-        }
-        None => {
-          self.crash(node, Fate::Land);
-          self.start(node).await.store.set_trouble(|trouble| *trouble = Trouble::default());
-        }
+      if let Some(process) = self.alive(node) {
+        process.gate.wake();
+        process.log.set_away(false);
+        process.store.set_trouble(|trouble| *trouble = Trouble::default());
+      } else {
+        self.crash(node, Fate::Land);
+        self.start(node).await.store.set_trouble(|trouble| *trouble = Trouble::default());
       }
     }
   }
@@ -178,6 +178,11 @@ impl World {
       before = Some(now);
       sleep(Duration::from_secs(7)).await;
     }
+  }
+
+  /// Whether an agent's keys are gone.
+  pub(super) fn is_erased(&self, agent: AgentId) -> bool {
+    self.shared.erased.lock().contains(&agent)
   }
 
   fn extent(&self) -> Vec<usize> {
@@ -223,10 +228,10 @@ pub(super) fn agent(n: u128) -> AgentId {
 /// The next agent of the same partition.
 pub(super) fn agent_in_after(other: AgentId) -> AgentId {
   let partition = partition_of(other, PARTITIONS);
-  (0..).map(agent).find(|agent| *agent > other && partition_of(*agent, PARTITIONS) == partition).expect("hashes reach every partition")
+  (0..10_000).map(agent).find(|agent| *agent > other && partition_of(*agent, PARTITIONS) == partition).expect("hashes reach every partition")
 }
 
 /// The first agent of a partition.
 pub(super) fn agent_in(partition: Partition) -> AgentId {
-  (0..).map(agent).find(|agent| partition_of(*agent, PARTITIONS) == partition).expect("hashes reach every partition")
+  (0..10_000).map(agent).find(|agent| partition_of(*agent, PARTITIONS) == partition).expect("hashes reach every partition")
 }

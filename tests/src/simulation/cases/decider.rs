@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use pa_domain::ids::INSTALLATION;
+use pa_domain::testing::inputs;
 use pa_eventlog::Stream;
 use pa_eventlog::reader::Item;
 use pa_eventlog::sim::{Fate, Fault};
 use tokio::time::{Instant, sleep};
 
+use super::super::client::{Administrator, request, resolve};
 use super::super::process::Roles;
 use super::super::run::in_paused_time;
 use super::super::traps::Moment;
@@ -201,6 +204,26 @@ fn pr_15_a_decider_that_wakes_stands_back() {
     sleep(Duration::from_secs(120)).await;
     assert_eq!(announcements(&stage), before);
     assert_eq!(texts(&stage.judge(CALM).await.unwrap()), ["meanwhile", "afterwards"]);
+  });
+}
+
+/// What was routed is routed again when the state is built anew; for an account whose agent is gone there is nothing to do.
+#[test]
+fn an_erased_account_does_not_hold_up_the_installation_when_its_state_is_built_anew() {
+  in_paused_time(async {
+    let stage = Stage::new(&TWO).await;
+    stage.world.start(1).await;
+    Administrator { world: std::sync::Arc::clone(&stage.world), accounts: 6, seed: 3 }.live().await;
+    assert!(!stage.world.record.all_erased().is_empty(), "some are erased");
+    stage.world.crash(1, Fate::Land);
+    stage.world.shared.database.restore(super::super::store::Rows::default());
+    stage.world.start(1).await;
+    let asked = Instant::now();
+    let mut random = rand::SeedableRng::seed_from_u64(4);
+    let add = request(INSTALLATION, "one more", inputs::add_account("One more"));
+    resolve(&stage.world, &mut random, &add).await;
+    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
+    stage.judge(CALM).await.unwrap();
   });
 }
 

@@ -106,7 +106,7 @@ pub(in super::super) fn checkpoint(accepted: &Accepted, shared: &Shared) -> Resu
     let kept: Thing = postcard::from_bytes(state).map_err(|error| format!("{agent}/{thing}: {error}"))?;
     ensure!(kept == *folded, "the checkpoint of {part} has for {agent}/{thing} {kept:?} and the log gives {folded:?}");
   }
-  for ((_, agent, producer, key), row) in rows.keys.iter().filter(|((of, _, _, _), _)| *of == part) {
+  for ((_, agent, producer, key), row) in rows.keys.iter().filter(|((of, agent, _, _), _)| *of == part && upto.ends.contains_key(agent)) {
     let first = upto.keys.get(&(*agent, producer.clone(), *key));
     ensure!(first == Some(&row.cause), "a key of {producer} for {agent} is kept with input {} and was decided with {first:?}", row.cause);
   }

@@ -103,6 +103,7 @@ pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> 
     kept::checkpoint(partition, &world.shared)?;
   }
   kept::read_model(&all, &world.shared).await?;
+  erased(&all, world)?;
   kept::views(&all, world)?;
   if !kinds.cuts {
     people::check(&all, world)?;
@@ -115,6 +116,20 @@ pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> 
     voids: count(Accepted::voids),
     effects: world.shared.ledger.effects().len(),
   })
+}
+
+/// Nothing of an erased agent can be read, is kept, or is shown.
+fn erased(all: &[Accepted], world: &World) -> Result<(), String> {
+  for agent in world.record.all_erased() {
+    let read = all.iter().flat_map(Accepted::decisions).any(|decision| decision.agent == agent);
+    ensure!(!read, "the erased agent {agent} can be read");
+    let store = world.shared.model.store();
+    ensure!(store.progress(agent) == 0 && store.all_entries(agent).is_empty(), "the erased agent {agent} is shown");
+    let rows = world.shared.database.copy();
+    let things = rows.things.keys().filter(|(_, owner, thing)| *owner == agent && !thing.is_nil()).count();
+    ensure!(things == 0, "{things} things of the erased agent {agent} are kept");
+  }
+  Ok(())
 }
 
 /// Fails with a text unless a condition holds.

@@ -18,7 +18,7 @@ struct Admitted {
 }
 
 pub(in super::super) fn check(all: &[Accepted], world: &World) -> Result<(), String> {
-  let decisions: HashSet<Told> = all.iter().flat_map(Accepted::decisions).map(|decision| Told::of(decision)).collect();
+  let decisions: HashSet<Told> = all.iter().flat_map(|accepted| &accepted.items).filter_map(|item| item.decided()).map(Told::of).collect();
   for told in world.record.all_told() {
     ensure!(decisions.contains(&told), "somebody was told of a decision that is not in the log: {told:?}");
   }
