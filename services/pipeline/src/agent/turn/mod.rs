@@ -181,7 +181,8 @@ impl Turn {
     }
     match end {
       Ok(End::Finished | End::Over) | Err(Cut::Over | Cut::LeaseLost) => {}
-      Ok(End::Waits) | Err(Cut::Stopping) => self.tell(ExecutionYieldReported { job, execution }).await,
+      Ok(End::Waits) => self.tell(ExecutionYieldReported { job, execution }).await,
+      Err(Cut::Stopping) => self.give_back().await,
       Err(Cut::TimeLimit) => self.tell(ExecutionLossReported { job, execution, reason: LossReason::TimeLimit }).await,
       Ok(End::Failed(failure)) => {
         tracing::warn!(agent.id = %self.is.agent, job.id = %job, code = failure.code, detail = failure.detail, "a reply failed");
@@ -190,8 +191,19 @@ impl Turn {
     }
   }
 
+  /// Yields at a stop, and waits for the decision: this process's own decider ends right after its workers.
+  async fn give_back(&self) {
+    let Execution { job, execution, .. } = self.is;
+    let given = self.worker.asks.ask(self.is.agent, self.is.chain, ExecutionYieldReported { job, execution }).await;
+    self.appended(given.map(|_| ()));
+  }
+
   async fn tell(&self, input: impl Into<Input>) {
-    if let Err(error) = self.worker.asks.tell(self.is.agent, self.is.chain, input).await {
+    self.appended(self.worker.asks.tell(self.is.agent, self.is.chain, input).await);
+  }
+
+  fn appended(&self, told: Result<(), appender::Error>) {
+    if let Err(error) = told {
       tracing::warn!(job.id = %self.is.job, error = &error as &dyn std::error::Error, "a turn's report can't be appended");
     }
   }
