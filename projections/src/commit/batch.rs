@@ -162,7 +162,7 @@ impl Batch {
 
   /// Says whether jobs changed, so that workers may look for work.
   pub fn changes_queue(&self) -> bool {
-    !self.queue.is_empty()
+    self.queue.offers_work()
   }
 
   /// Says whether timers changed.

@@ -17,7 +17,7 @@ use pa_domain::AgentId;
 
 pub use fold::{Change, NewEntry, Opened, Patch};
 pub use read::{Attachment, Conversation, Entry, PAGE_MAX, Page, Turn, attachment, by_input, conversations, entries, entry, history, one, page};
-pub(crate) use read::{changed, conversations_changed};
+pub(crate) use read::{EntryRow, conversations_changed, take_entries};
 pub(crate) use write::EntryWrite;
 pub use write::Rows;
 

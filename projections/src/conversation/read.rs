@@ -194,11 +194,15 @@ pub async fn history(pool: &PgPool, agent: AgentId, upto: MessageId, mut keep: i
     let older = turns_before(pool, agent, conversation, before).await?;
     let Some(oldest) = older.last() else { return Ok(turns) };
     before = oldest.message.place;
+    let is_last = i64::try_from(older.len()).is_ok_and(|count| count < HISTORY_TURNS);
     for turn in older {
       if !keep(&turn) {
         return Ok(turns);
       }
       turns.push(turn);
+    }
+    if is_last {
+      return Ok(turns);
     }
   }
 }
@@ -226,22 +230,6 @@ async fn turns_before(pool: &PgPool, agent: AgentId, conversation: ConversationI
   Ok(messages.into_iter().map(|message| Turn { reply: message.reply.and_then(|id| replies.remove(&id)), message }).collect())
 }
 
-/// Shown entries whose last change lies in `(after, upto]`, in the order of change.
-pub(crate) async fn changed(pool: &PgPool, agent: AgentId, after: i64, upto: i64, limit: i64) -> Result<Vec<Entry>, Error> {
-  let rows: Vec<EntryRow> = sqlx::query_as(
-    "SELECT id, conversation, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, params, attachments, origin, removed \
-     FROM entries WHERE agent = $1 AND changed > $2 AND changed <= $3 AND shown ORDER BY changed LIMIT $4",
-  )
-  .bind(agent.0)
-  .bind(after)
-  .bind(upto)
-  .bind(limit)
-  .fetch_all(pool)
-  .await
-  .map_err(reading("read changed entries"))?;
-  take_entries(pool, agent, rows).await
-}
-
 /// Conversations whose last change lies in `(after, upto]`, in the order of change.
 pub(crate) async fn conversations_changed(pool: &PgPool, agent: AgentId, after: i64, upto: i64, limit: i64) -> Result<Vec<Conversation>, Error> {
   let rows: Vec<ConversationRow> = sqlx::query_as(
@@ -258,7 +246,7 @@ pub(crate) async fn conversations_changed(pool: &PgPool, agent: AgentId, after: 
 }
 
 /// Reads the attachments of those rows that have some, in one statement or none.
-async fn take_entries(pool: &PgPool, agent: AgentId, rows: Vec<EntryRow>) -> Result<Vec<Entry>, Error> {
+pub(crate) async fn take_entries(pool: &PgPool, agent: AgentId, rows: Vec<EntryRow>) -> Result<Vec<Entry>, Error> {
   let with_files: Vec<Uuid> = rows.iter().filter(|row| row.attachments > 0).map(|row| row.id).collect();
   let mut files: HashMap<Uuid, Vec<Attachment>> = HashMap::new();
   if !with_files.is_empty() {
@@ -308,7 +296,7 @@ impl ConversationRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct EntryRow {
+pub(crate) struct EntryRow {
   id: Uuid,
   conversation: Uuid,
   place: i64,

@@ -11,6 +11,7 @@ mod write;
 use pa_domain::AgentId;
 
 pub use fold::{Change, Failed};
+pub(crate) use read::IndicatorRow;
 pub use read::{Failure, Indicator, of};
 pub use write::Rows;
 

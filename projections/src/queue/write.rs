@@ -3,6 +3,7 @@
 use pa_domain::AgentId;
 use uuid::Uuid;
 
+use super::JobState;
 use super::fold::{CallRow, Change, JobPatch, JobRow};
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
@@ -80,8 +81,14 @@ impl Rows {
     self.calls.forget(agent);
   }
 
-  pub(crate) fn is_empty(&self) -> bool {
-    self.jobs.is_empty() && self.calls.is_empty()
+  /// Whether a worker may find something that it did not find before: a job that waits, or one whose open call is settled.
+  pub(crate) fn offers_work(&self) -> bool {
+    let waits = |write: &JobWrite| match write {
+      JobWrite::Put(row) => row.state == JobState::Claimable,
+      JobWrite::Patch(patch) => patch.state == JobState::Claimable,
+      JobWrite::Delete => false,
+    };
+    self.jobs.iter().any(|(_, _, write)| waits(write)) || self.calls.iter().any(|(_, _, write)| *write == CallWrite::Delete)
   }
 
   pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
