@@ -6,6 +6,7 @@ use pa_domain::meta::Origin;
 use pa_domain::{AgentId, Event, agent, log, route};
 use pa_eventlog::appender::Submission;
 use pa_eventlog::reader::Decision;
+use pa_eventlog::seal::KeyState;
 
 use super::End;
 use super::term::{Term, part};
@@ -40,6 +41,10 @@ impl Term {
           self.erase(meta.agent).await?;
         }
         let Some(routed) = route(meta, &recorded.event) else { continue };
+        // It was routed before its agent was erased: when the state is built anew there is nothing left to ask for.
+        if matches!(self.parts.keys.keys(routed.agent).await.map_err(|error| End::Away(error.into()))?, KeyState::Erased) {
+          continue;
+        }
         self.parts.key_maker.make(routed.agent).await.map_err(End::Away)?;
         let key = meta.id.to_string();
         let submission = Submission {

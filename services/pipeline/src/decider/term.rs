@@ -39,10 +39,10 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
   let mut starting = true;
   let mut own: Option<i64> = None;
   while !stop.is_cancelled() {
-    let end = match open(&parts, partition, &mut own, std::mem::take(&mut starting), &stop, &status).await {
-      Ok(()) => continue,
-      Err(end) => end,
-    };
+    let opened = open(&parts, partition, &mut own, starting, &stop, &status).await;
+    // A start whose database is away is one still when it is back.
+    starting &= own.is_none() && matches!(opened, Err(End::Away(_)));
+    let Err(end) = opened else { continue };
     match end {
       End::Stopped => break,
       End::NewTerm(why) => tracing::warn!(partition, why, "a decider's term ended; opening a new one"),
