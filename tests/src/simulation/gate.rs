@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pa_domain::AgentId;
 use pa_eventlog::sim::{Fate, SimLog};
 use pa_eventlog::{AppendError, EventLog, Identity, LogError, Partition, Position, Record, Stored, Stream};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::traps::{Moment, Traps};
+use super::world::Shared;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
@@ -24,46 +26,56 @@ enum Standing {
 /// One process's gate.
 #[derive(Clone)]
 pub(super) struct Gate {
-  standing: Arc<watch::Sender<Standing>>,
+  standing: Arc<Mutex<Standing>>,
+  /// Told of every change, in the order of waiting, so that a seed repeats.
+  changed: Arc<Notify>,
 }
 
 impl Gate {
   pub(super) fn open() -> Self {
-    Self { standing: Arc::new(watch::Sender::new(Standing::Running)) }
+    Self { standing: Arc::new(Mutex::new(Standing::Running)), changed: Arc::default() }
   }
 
   /// Returns when the process runs; never, if it is dead.
   pub(super) async fn pass(&self) {
-    let mut standing = self.standing.subscribe();
     loop {
-      let now = *standing.borrow_and_update();
+      let changed = self.changed.notified();
+      let now = *self.standing.lock();
       match now {
         Standing::Running => return,
         Standing::Dead => std::future::pending().await,
-        // The sender lives in `self`.
-        Standing::Stopped => drop(standing.changed().await),
+        Standing::Stopped => changed.await,
       }
     }
   }
 
   pub(super) fn stop(&self) {
-    self.standing.send_if_modified(|standing| *standing == Standing::Running && std::mem::replace(standing, Standing::Stopped) == Standing::Running);
+    self.turn(Standing::Running, Standing::Stopped);
   }
 
   pub(super) fn wake(&self) {
-    self.standing.send_if_modified(|standing| *standing == Standing::Stopped && std::mem::replace(standing, Standing::Running) == Standing::Stopped);
+    self.turn(Standing::Stopped, Standing::Running);
   }
 
   pub(super) fn kill(&self) {
-    self.standing.send_replace(Standing::Dead);
+    *self.standing.lock() = Standing::Dead;
+    self.changed.notify_waiters();
+  }
+
+  fn turn(&self, from: Standing, to: Standing) {
+    let mut standing = self.standing.lock();
+    if *standing == from {
+      *standing = to;
+      self.changed.notify_waiters();
+    }
   }
 
   pub(super) fn is_dead(&self) -> bool {
-    *self.standing.borrow() == Standing::Dead
+    *self.standing.lock() == Standing::Dead
   }
 
   pub(super) fn is_stopped(&self) -> bool {
-    *self.standing.borrow() == Standing::Stopped
+    *self.standing.lock() == Standing::Stopped
   }
 }
 
@@ -73,13 +85,30 @@ pub(super) struct GatedLog {
   pub(super) log: SimLog,
   gate: Gate,
   traps: Traps,
+  /// Agents whose keys are gone.
+  erased: Arc<Mutex<Vec<AgentId>>>,
   /// Inputs on which a decider dies before its decision is sent.
   deadly: Arc<Mutex<Vec<Uuid>>>,
 }
 
 impl GatedLog {
-  pub(super) fn new(log: SimLog, gate: Gate, traps: Traps, deadly: Arc<Mutex<Vec<Uuid>>>) -> Self {
-    Self { log, gate, traps, deadly }
+  pub(super) fn new(shared: &Shared, log: SimLog, gate: Gate, traps: Traps) -> Self {
+    Self { log, gate, traps, erased: Arc::clone(&shared.erased), deadly: Arc::clone(&shared.deadly) }
+  }
+
+  /// The log as whoever judges reads it.
+  pub(super) fn of_the_judge(shared: &Shared) -> Self {
+    Self::new(shared, shared.log.clone(), Gate::open(), Traps::default())
+  }
+
+  /// Records are opened once for all processes of a simulation; what was opened before its agent was erased is closed again.
+  fn closed(&self, records: Arc<[Arc<Stored>]>) -> Arc<[Arc<Stored>]> {
+    let erased = self.erased.lock();
+    if erased.is_empty() {
+      return records;
+    }
+    let is_erased = |stored: &Stored| stored.meta().is_ok_and(|meta| erased.contains(&meta.core.agent));
+    records.iter().map(|stored| if is_erased(stored) { Arc::new(Stored::new(stored.position, stored.record.clone())) } else { Arc::clone(stored) }).collect()
   }
 
   fn dies_on(&self, stream: Stream, records: &[Record]) -> bool {
@@ -111,7 +140,7 @@ impl EventLog for GatedLog {
     self.gate.pass().await;
     let answer = self.log.read(stream, partition, from, max).await;
     self.gate.pass().await;
-    answer
+    answer.map(|records| self.closed(records))
   }
 
   async fn wait(&self, stream: Stream, partition: Partition, from: Position) {

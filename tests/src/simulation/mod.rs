@@ -33,6 +33,13 @@ const FAILURES_SHOWN: usize = 10;
 const FOUND: &[u64] = &[];
 
 #[test]
+fn a_seed_repeats_its_world() {
+  for seed in 0..8 {
+    assert_eq!(run(seed).unwrap(), run(seed).unwrap(), "SEED={seed}");
+  }
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "which seeds to run is said to the tests by the environment")]
 fn every_seed_keeps_the_promises() {
   let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));

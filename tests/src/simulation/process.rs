@@ -154,7 +154,7 @@ impl Process {
     let holder = Holder { node: NodeId(Uuid::from_u128(0xaa00 + u128::from(node))), process: Uuid::from_u128(0xbb_0000_0000 + u128::from(name)) };
     let (gate, traps) = (Gate::open(), Traps::default());
     let sim = shared.log.fork();
-    let log: Arc<dyn EventLog> = Arc::new(GatedLog::new(sim.clone(), gate.clone(), traps.clone(), Arc::clone(&shared.deadly)));
+    let log: Arc<dyn EventLog> = Arc::new(GatedLog::new(shared, sim.clone(), gate.clone(), traps.clone()));
     let store = SimStore::new(shared.database.clone(), holder, gate.clone(), traps.clone(), seed ^ name);
     store.set_trouble(|trouble| *trouble = shared.trouble);
     let keys: Arc<dyn Keys> = Arc::new(shared.keys.clone());

@@ -23,13 +23,14 @@ const TROUBLE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What a run was like, to see that it was worth it.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(dead_code, reason = "printed with a seed")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stats {
   pub(super) inputs: usize,
   pub(super) events: usize,
   pub(super) voids: usize,
   pub(super) effects: usize,
+  /// Of what stands where in the log.
+  pub(super) fingerprint: u64,
 }
 
 /// Runs one seed on a clock of its own.

@@ -11,7 +11,7 @@ use pa_eventlog::opener::Opener;
 use pa_eventlog::reader::{Decision, Item, Reader, Recorded};
 use pa_eventlog::{EventLog, Partition};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::world::PARTITIONS;
@@ -46,12 +46,12 @@ impl Folded {
 /// One process's fold of all partitions.
 pub(super) struct View {
   folded: Mutex<Folded>,
-  moved: watch::Sender<u64>,
+  moved: Notify,
 }
 
 impl View {
   pub(super) fn new() -> Arc<Self> {
-    Arc::new(Self { folded: Mutex::default(), moved: watch::Sender::new(0) })
+    Arc::new(Self { folded: Mutex::default(), moved: Notify::new() })
   }
 
   pub(super) async fn follow(self: Arc<Self>, log: Arc<dyn EventLog>, opener: Arc<Opener>, partition: Partition) {
@@ -63,7 +63,7 @@ impl View {
             self.folded.lock().fold(&decision);
           }
         }
-        self.moved.send_modify(|moved| *moved += 1);
+        self.moved.notify_waiters();
       }
       // The log went away or was cut: everything anew, from nothing.
       self.forget(partition);
@@ -82,8 +82,15 @@ impl View {
 
   /// Waits until an agent is folded up to an ordinal; whether it is in time.
   pub(super) async fn reached(&self, agent: AgentId, ordinal: i64, within: Duration) -> bool {
-    let mut moved = self.moved.subscribe();
-    let reached = moved.wait_for(|_| self.folded.lock().ordinals.get(&agent).is_some_and(|at| *at >= ordinal));
+    let reached = async {
+      loop {
+        let moved = self.moved.notified();
+        if self.folded.lock().ordinals.get(&agent).is_some_and(|at| *at >= ordinal) {
+          return;
+        }
+        moved.await;
+      }
+    };
     timeout(within, reached).await.is_ok()
   }
 

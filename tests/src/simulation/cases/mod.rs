@@ -121,8 +121,7 @@ impl Stage {
   }
 
   async fn accepted(&self) -> Result<Accepted, String> {
-    let shared = &self.world.shared;
-    Accepted::read(&shared.log, &shared.keys, shared.sealed, 0).await
+    Accepted::read(&self.world.shared, 0).await
   }
 
   /// Waits until the decider has written all down, and hears the oracle on log, checkpoint and people.

@@ -11,16 +11,16 @@ mod people;
 mod replies;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use pa_eventlog::fence::FenceState;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::reader::{Decision, Item, Reader};
-use pa_eventlog::sim::SimLog;
 use pa_eventlog::{Partition, Position, Stored, Stream};
-use pa_store::keys::KeyRing;
 
 use super::chaos::Kinds;
+use super::gate::GatedLog;
 use super::run::Stats;
 use super::world::{PARTITIONS, Shared, World};
 
@@ -34,10 +34,10 @@ pub(super) struct Accepted {
 
 impl Accepted {
   /// Reads a partition from its beginning.
-  pub(super) async fn read(log: &SimLog, keys: &KeyRing, sealed: bool, partition: Partition) -> Result<Self, String> {
-    let of = |stream| log.records(stream, partition).into_iter().map(|stored| (stored.position, stored)).collect::<BTreeMap<_, _>>();
-    let opener = Arc::new(Opener::new(Arc::new(keys.clone()), sealed));
-    let mut reader = Reader::new(Arc::new(log.clone()), opener, partition, FenceState::START);
+  pub(super) async fn read(shared: &Shared, partition: Partition) -> Result<Self, String> {
+    let of = |stream| shared.log.records(stream, partition).into_iter().map(|stored| (stored.position, stored)).collect::<BTreeMap<_, _>>();
+    let opener = Arc::new(Opener::new(Arc::new(shared.keys.clone()), shared.sealed));
+    let mut reader = Reader::new(Arc::new(GatedLog::of_the_judge(shared)), opener, partition, FenceState::START);
     let mut items = Vec::new();
     loop {
       let some = reader.poll().await.map_err(|error| format!("partition {partition} can't be read: {error:?}"))?;
@@ -65,7 +65,7 @@ impl Accepted {
 pub(super) async fn accepted(shared: &Shared) -> Result<Vec<Accepted>, String> {
   let mut all = Vec::new();
   for partition in 0..PARTITIONS {
-    all.push(Accepted::read(&shared.log, &shared.keys, shared.sealed, partition).await?);
+    all.push(Accepted::read(shared, partition).await?);
   }
   Ok(all)
 }
@@ -115,7 +115,18 @@ pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> 
     events: count(|partition| partition.events.len()),
     voids: count(Accepted::voids),
     effects: world.shared.ledger.effects().len(),
+    fingerprint: fingerprint(&all),
   })
+}
+
+/// Positions, types, places and causes; stored bytes differ in their random nonces.
+fn fingerprint(all: &[Accepted]) -> u64 {
+  let mut hasher = DefaultHasher::new();
+  for (position, stored) in all.iter().flat_map(|accepted| accepted.events.iter().chain(&accepted.inputs)) {
+    let place = stored.meta().map(|meta| (meta.place.epoch, meta.place.seq, meta.core.cause)).ok();
+    (position, &stored.record.type_name, stored.record.id, place).hash(&mut hasher);
+  }
+  hasher.finish()
 }
 
 /// Nothing of an erased agent can be read, is kept, or is shown.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -60,8 +60,8 @@ struct State {
 struct Lane {
   records: Vec<Arc<Stored>>,
   end: Position,
-  /// Rises with everything that lands here.
-  landed: watch::Sender<u64>,
+  /// Told of everything that lands here, in the order of waiting, so that a seed repeats.
+  landed: Arc<Notify>,
 }
 
 impl Lane {
@@ -69,7 +69,7 @@ impl Lane {
     let position = self.end;
     self.records.push(Arc::new(Stored::new(position, record)));
     self.end += 1;
-    self.landed.send_modify(|landed| *landed += 1);
+    self.landed.notify_waiters();
     position
   }
 }
@@ -277,10 +277,11 @@ impl EventLog for SimLog {
 
   async fn wait(&self, stream: Stream, partition: Partition, from: Position) {
     let until = Instant::now() + WAIT_MAX;
-    let mut landed = self.shared.state.lock().lanes.entry((stream, partition)).or_default().landed.subscribe();
+    let notify = Arc::clone(&self.shared.state.lock().lanes.entry((stream, partition)).or_default().landed);
     loop {
       self.reach().await;
-      landed.mark_unchanged();
+      let mut landed = std::pin::pin!(notify.notified());
+      landed.as_mut().enable();
       let next_due = {
         let state = self.shared.state.lock();
         if state.lanes.get(&(stream, partition)).is_some_and(|lane| lane.end > from) {
@@ -293,7 +294,7 @@ impl EventLog for SimLog {
       }
       tokio::select! {
         biased;
-        _ = landed.changed() => {}
+        () = landed => {}
         () = tokio::time::sleep_until(next_due.min(until)) => {}
       }
     }

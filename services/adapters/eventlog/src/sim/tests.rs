@@ -1,3 +1,5 @@
+//! The log in memory and its faults.
+
 use uuid::Uuid;
 
 use super::*;
