@@ -182,44 +182,46 @@ pub async fn attachment(pool: &PgPool, agent: AgentId, file: &str) -> Result<Opt
 /// What was said up to the message that is being answered, newest turn first: that message, then each earlier one with its reply. Reads on as long as `keep` takes
 /// a turn; the first that it does not take ends the history and is not in it.
 pub async fn history(pool: &PgPool, agent: AgentId, upto: MessageId, mut keep: impl FnMut(&Turn) -> bool + Send) -> Result<Vec<Turn>, Error> {
-  let Some(newest) = entry(pool, agent, upto).await? else { return Ok(Vec::new()) };
-  let (conversation, mut before) = (newest.conversation, newest.place);
-  let mut turns = Vec::new();
-  let first = Turn { message: newest, reply: None };
-  if !keep(&first) {
-    return Ok(turns);
-  }
-  turns.push(first);
+  let mut turns: Vec<Turn> = Vec::new();
+  let mut from = upto;
   loop {
-    let older = turns_before(pool, agent, conversation, before).await?;
-    let Some(oldest) = older.last() else { return Ok(turns) };
-    before = oldest.message.place;
-    let is_last = i64::try_from(older.len()).is_ok_and(|count| count < HISTORY_TURNS);
+    let mut older = turns_from(pool, agent, from).await?;
+    let is_last = older.len() < HISTORY_TURNS as usize;
+    if turns.is_empty() {
+      // Whatever stands behind the message is not said before its answer.
+      if let Some(answered) = older.first_mut() {
+        answered.reply = None;
+      }
+    } else if !older.is_empty() {
+      older.remove(0);
+    }
     for turn in older {
       if !keep(&turn) {
         return Ok(turns);
       }
       turns.push(turn);
     }
-    if is_last {
-      return Ok(turns);
+    match turns.last() {
+      Some(oldest) if !is_last => from = oldest.message.id,
+      Some(_) | None => return Ok(turns),
     }
   }
 }
 
-/// Up to [`HISTORY_TURNS`] turns whose message stands before a place, newest first. A reply can stand after a later message, so it is found by its message.
-async fn turns_before(pool: &PgPool, agent: AgentId, conversation: ConversationId, before: i64) -> Result<Vec<Turn>, Error> {
+/// Up to [`HISTORY_TURNS`] turns of a message's conversation, newest first: that message's and those before it. A reply can stand after a later message, so it is found
+/// by its message.
+async fn turns_from(pool: &PgPool, agent: AgentId, message: MessageId) -> Result<Vec<Turn>, Error> {
   let rows: Vec<EntryRow> = sqlx::query_as(
-    "WITH heads AS (SELECT * FROM entries WHERE agent = $1 AND conversation = $2 AND place < $3 AND shown AND NOT removed AND reply_to IS NULL AND kind <> 'NOTICE' \
-     ORDER BY place DESC LIMIT $4) \
+    "WITH newest AS MATERIALIZED (SELECT conversation, place FROM entries WHERE agent = $1 AND id = $2), \
+     heads AS (SELECT * FROM entries WHERE agent = $1 AND conversation = (SELECT conversation FROM newest) AND place <= (SELECT place FROM newest) \
+     AND shown AND NOT removed AND reply_to IS NULL AND kind <> 'NOTICE' ORDER BY place DESC LIMIT $3) \
      SELECT id, conversation, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, params, attachments, origin, removed \
      FROM heads UNION ALL \
      SELECT r.id, r.conversation, r.place, r.changed, r.kind, r.role, r.author, r.body, r.status, r.created_ms, r.reply_to, r.reply, r.incomplete, r.attempt, r.code, \
      r.params, r.attachments, r.origin, r.removed FROM heads h JOIN entries r ON r.agent = $1 AND r.id = h.reply WHERE r.shown AND NOT r.removed",
   )
   .bind(agent.0)
-  .bind(conversation.0)
-  .bind(before)
+  .bind(message.0)
   .bind(HISTORY_TURNS)
   .fetch_all(pool)
   .await

@@ -57,7 +57,7 @@ const FIGURES: &[(&[&str], Figure)] = &[
   (&["ingest"], |bench| Box::pin(ingest::run(bench))),
   (&["replay"], |bench| Box::pin(replay::run(bench))),
   (&["project"], |bench| Box::pin(project::run(bench))),
-  (&["visible", "push", "turn"], |bench| Box::pin(turns::run(bench))),
+  (&["visible", "push", "turn", "turns"], |bench| Box::pin(turns::run(bench))),
   (&["first_piece"], |bench| Box::pin(first_piece::run(bench))),
   (&["restart"], |bench| Box::pin(restart::run(bench))),
   (&["memory"], |bench| Box::pin(memory::run(bench))),

@@ -51,20 +51,22 @@ async fn rounds(bench: &Bench, product: &Product, audience: &Audience) -> Result
   // Everything is asked for once before it counts: plans, keys, things.
   let warm = audience.closed(product, bench.options.either(Duration::from_secs(2), Duration::from_secs(5))).await?;
   let mut capacity = warm.turns as f64 / warm.wall.as_secs_f64();
+  let paced = ["visible", "push", "turn"].iter().any(|name| bench.options.wants(name));
   for _ in 0..bench.options.pairs() {
-    all.bare += bare.probe(5 * seconds, SLOWLY).await?;
-    add(&mut all.slow, &audience.paced(product, SLOWLY, 10 * seconds).await?);
-    let rate = capacity / 2.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "thousands at the most, and never below nothing")]
-    let count = (rate * f64::from(seconds)) as u32;
-    add(&mut all.half, &audience.paced(product, Duration::from_secs_f64(1.0 / rate), count).await?);
+    if paced {
+      all.bare += bare.probe(5 * seconds, SLOWLY).await?;
+      add(&mut all.slow, &audience.paced(product, SLOWLY, 10 * seconds).await?);
+      all.half_rate = capacity / 2.0;
+      let count = (all.half_rate * f64::from(seconds)) as u32;
+      add(&mut all.half, &audience.paced(product, Duration::from_secs_f64(1.0 / all.half_rate), count).await?);
+    }
     let (own, postgres, beside) = (product.cpu()?, bench.server.cpu()?, cpu::own()?);
     let closed = audience.closed(product, bench.options.round()).await?;
     let round =
       Round { units: closed.turns, wall: closed.wall, cpu: product.cpu()?.saturating_sub(own), postgres: bench.server.cpu()?.saturating_sub(postgres) };
     all.beside.push(cpu::own()?.saturating_sub(beside).as_secs_f64() * 1e6 / closed.turns as f64);
     all.waits += closed.latencies;
-    (capacity, all.half_rate) = (round.per_second(), rate);
+    capacity = round.per_second();
     all.full.push(round);
   }
   Ok(all)
@@ -101,6 +103,8 @@ fn print(bench: &Bench, all: &Rounds) -> Result<()> {
       let (line, fast, _) = reach(name, &paced.turn, 6.0, 4.0);
       bench.printer.print(&line.target("p50 ≤ 6h + 4 ms", fast))?;
     }
+  }
+  if bench.options.wants("turns") {
     let rate = median(all.full.iter().map(Round::per_second));
     let line = Line::new("turns", "turns/s", rate)
       .cpu(median(all.full.iter().map(Round::cpu_us)))

@@ -92,20 +92,24 @@ impl Client {
     answer["data"].clone()
   }
 
-  /// A mutation of one message; `None` when it was not accepted for certain.
-  pub(crate) async fn mutate(&self, name: &str, kind: &str, input: Value) -> Option<Sent> {
+  /// A mutation of one message; why not, when nobody said that it was accepted.
+  pub(crate) async fn mutate(&self, name: &str, kind: &str, input: Value) -> Result<Sent, String> {
     let query = format!(
       "mutation($input: {kind}!) {{ answer: {name}(input: $input) {{ message {{ {MESSAGE} }} position decided userErrors {{ code message field }} }} }}"
     );
-    let (status, answer) = self.post(&query, json!({ "input": input })).await.ok()?;
+    let (status, answer) = self.post(&query, json!({ "input": input })).await.map_err(|error| format!("no answer: {error:?}"))?;
     if status != 200 || !answer["errors"].is_null() {
-      return None;
+      return Err(format!("{status} {answer}"));
     }
-    Some(serde_json::from_value(answer["data"]["answer"].clone()).expect("the payload of a message"))
+    Ok(serde_json::from_value(answer["data"]["answer"].clone()).expect("the payload of a message"))
   }
 
   /// Sends a message under a key; `None` when nobody said that it was accepted.
   pub(crate) async fn try_send(&self, key: &str, text: &str) -> Option<Sent> {
+    self.give(key, text).await.ok()
+  }
+
+  async fn give(&self, key: &str, text: &str) -> Result<Sent, String> {
     self.mutate("sendMessage", "SendMessageInput", json!({ "requestKey": key, "text": text })).await
   }
 
@@ -115,7 +119,7 @@ impl Client {
   }
 
   pub(crate) async fn send_as(&self, key: &str, text: &str) -> Sent {
-    self.try_send(key, text).await.expect("the message is taken")
+    self.give(key, text).await.expect("the message is taken")
   }
 
   pub(crate) async fn send_with(&self, text: &str, files: &[&str]) -> Sent {

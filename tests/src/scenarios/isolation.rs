@@ -15,7 +15,7 @@ const QUESTIONS: [(&str, &str); 8] = [
   ("viewer", "{ viewer { account name role language } }"),
   ("agent", "{ agent { id name avatar position } }"),
   ("settings", "{ settings { version timeZone language name } }"),
-  ("conversations", "{ conversations { id kind title messages(last: 200) { nodes { id text } } } }"),
+  ("conversations", "{ conversations { id kind title messages(last: 20) { nodes { id text } } } }"),
   ("conversation", "{ conversation { id messages(last: 200) { nodes { id text attachments { id name } notice { code params { name value } } } } } }"),
   ("indicator", "{ indicator { needsInput running lastFailure { messageId } } }"),
   ("auditLog", "{ auditLog(first: 200) { nodes { id type actor body causeId correlationId } } }"),

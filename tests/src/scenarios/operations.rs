@@ -81,8 +81,8 @@ async fn verify_finds_what_was_changed_by_hand_and_rebuild_mends_it() {
   product.verify();
   let schema = owner.ask("{ system { readSchema } }", json!({})).await["system"]["readSchema"].as_str().unwrap().to_owned();
   for (what, statement) in [
-    ("a cell", format!("UPDATE {schema}.entries SET text = 'forged' WHERE text = 'one'")),
-    ("a row", format!("DELETE FROM {schema}.entries WHERE text = 're: two'")),
+    ("a cell", format!("UPDATE {schema}.entries SET body = 'forged' WHERE body = 'one'")),
+    ("a row", format!("DELETE FROM {schema}.entries WHERE body = 're: two'")),
   ] {
     let changed = sqlx::query(AssertSqlSafe(statement)).execute(product.setup.pool()).await.unwrap().rows_affected();
     assert_eq!(changed, 1, "{what}");
@@ -200,7 +200,7 @@ async fn an_unknown_fingerprint_stops_its_partition_and_no_other() {
     let reasons = eventually("it says what it can't read", async || {
       let (status, ready) = product.readyz().await;
       let reasons = ready["reasons"].to_string();
-      (status == 503 && reasons.contains("fingerprint")).then_some(reasons)
+      (status == 503 && reasons.contains("unknown schema")).then_some(reasons)
     })
     .await;
     assert!(reasons.contains(&format!("decider {partition}")) || reasons.contains(&format!("partition {partition}")), "{life}: {reasons}");
@@ -267,7 +267,7 @@ async fn a_log_that_was_replaced_makes_the_read_model_anew() {
     .unwrap();
   sqlx::query("UPDATE ops.log_identity SET id = gen_random_uuid()").execute(product.setup.pool()).await.unwrap();
   // What only the old read model had must go.
-  sqlx::query(AssertSqlSafe(format!("UPDATE {schema}.entries SET text = 'only in the old read model' WHERE text = 'of the old log'")))
+  sqlx::query(AssertSqlSafe(format!("UPDATE {schema}.entries SET body = 'only in the old read model' WHERE body = 'of the old log'")))
     .execute(product.setup.pool())
     .await
     .unwrap();

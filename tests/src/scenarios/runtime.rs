@@ -58,7 +58,7 @@ async fn what_waits_stands_in_postgres_with_its_lease() {
   hold.reached().await;
 
   let schema = read_schema(&owner).await;
-  let running: i64 = count(&product, &format!("SELECT count(*) FROM {schema}.jobs WHERE job = '{first}'")).await;
+  let running: i64 = count(&product, &format!("SELECT count(*) FROM {schema}.jobs WHERE id = '{first}'")).await;
   assert_eq!(running, 1, "the running reply is a row of the queue");
   let lease = "SELECT count(*) FROM ops.leases WHERE job = $1::uuid AND process IS NOT NULL AND execution = 1 \
     AND expires_at > now() AND expires_at < now() + interval '11 seconds'";
@@ -67,7 +67,7 @@ async fn what_waits_stands_in_postgres_with_its_lease() {
   assert_eq!(owner.has_status(&second, "PENDING").await.text, "waits");
 
   product.kill9();
-  assert_eq!(count(&product, &format!("SELECT count(*) FROM {schema}.jobs WHERE job = '{first}'")).await, 1);
+  assert_eq!(count(&product, &format!("SELECT count(*) FROM {schema}.jobs WHERE id = '{first}'")).await, 1);
   hold.release();
   product.start_again().await;
   let messages = product.owner().settled().await;

@@ -75,3 +75,20 @@ impl<F: FnMut(Delta) + Send> Pieces for F {
     self(delta);
   }
 }
+
+#[cfg(feature = "testing")]
+impl Answer {
+  /// Makes a whole answer of plain text whose usage is not known.
+  pub fn of_text(text: impl Into<String>) -> Self {
+    Self {
+      text: text.into(),
+      calls: Vec::new(),
+      finish: Finish::Stop,
+      only_reasoning: false,
+      calls_dropped: 0,
+      usage: Usage::default(),
+      model: None,
+      attempts: 1,
+    }
+  }
+}

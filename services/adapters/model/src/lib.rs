@@ -14,7 +14,6 @@ mod client;
 mod config;
 mod error;
 mod estimate;
-mod fake;
 pub mod rehearsal;
 mod request;
 #[cfg(test)]
@@ -26,7 +25,6 @@ pub use client::ChatCompletions;
 pub use config::{Config, OutputLimitField, Prices, RetryLimits, Timeouts};
 pub use error::{Disposition, Error, Phase};
 pub use estimate::{PICTURE_TOKENS, estimate_tokens};
-pub use fake::FakeModel;
 pub use pa_domain::lenient_json::lenient_json;
 pub use request::{Effort, Message, Part, Request, Tool};
 

@@ -71,31 +71,6 @@ impl DataDir {
   pub fn node(&self) -> NodeId {
     self.node
   }
-
-  /// Where files lie that the log refers to.
-  pub fn blobs(&self) -> PathBuf {
-    self.path.join("blobs")
-  }
-
-  /// Where uploads wait to be attached.
-  pub fn staging(&self) -> PathBuf {
-    self.path.join("staging")
-  }
-
-  /// Where the agents' workspaces lie.
-  pub fn workspaces(&self) -> PathBuf {
-    self.path.join("workspaces")
-  }
-
-  /// Where the private Postgres lives.
-  pub fn postgres(&self) -> PathBuf {
-    self.path.join("postgres")
-  }
-
-  /// The path of a secret of the installation, such as `master.key` or `owner.token`.
-  pub fn secret(&self, name: &str) -> PathBuf {
-    self.path.join(name)
-  }
 }
 
 /// Reads a secret file, trimmed at its end; `None` when there is none.

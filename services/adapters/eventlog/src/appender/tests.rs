@@ -1,3 +1,5 @@
+//! What an appended input holds, and what is refused.
+
 use pa_domain::Timestamp;
 use pa_domain::conversation::{Input as ConversationInput, MessageGiven};
 use pa_store::keys::KeyRing;

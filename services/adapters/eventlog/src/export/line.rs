@@ -96,9 +96,9 @@ fn metadata(meta: &PaMeta) -> Value {
       "actor": core.actor,
       "origin": core.origin,
       "producer": core.producer,
-      "key": hex(&core.key),
+      "key": hex::encode(&core.key),
     },
-    "prevhash": hex(prevhash),
+    "prevhash": hex::encode(prevhash),
     "place": {
       "input": place.input,
       "held": place.held,
@@ -108,13 +108,5 @@ fn metadata(meta: &PaMeta) -> Value {
       "seq": place.seq,
       "keyid": place.keyid,
     },
-  })
-}
-
-fn hex(bytes: &[u8]) -> String {
-  use std::fmt::Write as _;
-  bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-    write!(text, "{byte:02x}").expect("writing to a string does not fail");
-    text
   })
 }

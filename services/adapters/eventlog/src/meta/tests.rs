@@ -1,3 +1,5 @@
+//! The metadata header and every hash: permanent choices, pinned by vectors.
+
 use apache_avro::rabin::Rabin;
 use hex::encode as hex;
 use pa_domain::ids::{NAMESPACE, derived};

@@ -1,3 +1,5 @@
+//! Sealed values: permanent choices, pinned by vectors.
+
 use hex::encode as hex;
 use pa_domain::meta::Kind;
 use pa_domain::{AgentId, Origin, Timestamp};

@@ -31,26 +31,16 @@ impl MasterKey {
     key
   }
 
-  /// Reads the key from a file that only its owner may read.
-  pub fn from_file(path: &Path) -> Result<Option<Self>, Error> {
-    let Some(content) = data_dir::read_secret(path)? else { return Ok(None) };
-    Self::from_file_content(content).map(Some)
-  }
-
   /// Reads the key from its file, or makes one there; of two processes that make one at once, both get the same.
   pub fn load_or_create(path: &Path) -> Result<Self, Error> {
     let content = data_dir::read_or_create_secret(path, || STANDARD.encode(random::<KEY_BYTES>()).into_bytes())?;
-    Self::from_file_content(content)
+    let text = String::from_utf8(content).map_err(|_| Error::MasterKeyMalformed)?;
+    Self::from_base64(&SecretString::from(text))
   }
 
   /// Makes a key that is kept nowhere.
   pub fn ephemeral() -> Self {
     Self::from_bytes(&random::<KEY_BYTES>()).expect("32 bytes make a key")
-  }
-
-  fn from_file_content(content: Vec<u8>) -> Result<Self, Error> {
-    let text = String::from_utf8(content).map_err(|_| Error::MasterKeyMalformed)?;
-    Self::from_base64(&SecretString::from(text))
   }
 
   fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {

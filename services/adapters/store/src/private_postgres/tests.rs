@@ -1,7 +1,6 @@
 //! Real servers: made, adopted, killed, stopped.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -72,17 +71,15 @@ async fn it_is_made_durable_closed_to_others_and_survives_its_owner() {
   third.stop().await.unwrap();
 }
 
-/// Not a test of its own: the process that [`a_server_whose_owner_was_killed_is_adopted_by_the_next`] kills. It gets its folder by standard input.
+/// Tells the process that is to be killed where its folder lies.
+const OWNED_HOME: &str = "PA_TEST_OWNED_HOME";
+
+/// Not a test of its own: the process that [`a_server_whose_owner_was_killed_is_adopted_by_the_next`] kills. It gets its folder by the environment.
 #[tokio::test]
-#[ignore = "it is started by another test"]
 async fn an_owner_that_is_killed() {
-  let mut home = String::new();
-  std::io::stdin().read_line(&mut home).unwrap();
-  if home.trim().is_empty() {
-    return;
-  }
-  let data = DataDir::open(Path::new(home.trim())).unwrap();
-  let postgres = start(&data.postgres()).await;
+  let Some(home) = std::env::var_os(OWNED_HOME) else { return };
+  let data = DataDir::open(Path::new(&home)).unwrap();
+  let postgres = start(&data.path().join("postgres")).await;
   sqlx::raw_sql("CREATE TABLE public.kept (n int); INSERT INTO public.kept VALUES (1)").execute(&pool(&postgres)).await.unwrap();
   fs::write(data.path().join("ready"), postgres.pid().await.to_string()).unwrap();
   std::future::pending::<()>().await;
@@ -93,12 +90,11 @@ async fn a_server_whose_owner_was_killed_is_adopted_by_the_next() {
   let folder = folder();
   let home = folder.path().join("data");
   let mut owner = Command::new(std::env::current_exe().unwrap())
-    .args(["--exact", "private_postgres::tests::an_owner_that_is_killed", "--ignored", "--nocapture"])
-    .stdin(Stdio::piped())
+    .args(["--exact", "private_postgres::tests::an_owner_that_is_killed", "--nocapture"])
+    .env(OWNED_HOME, &home)
     .stdout(Stdio::null())
     .spawn()
     .unwrap();
-  writeln!(owner.stdin.as_mut().unwrap(), "{}", home.display()).unwrap();
   let ready = home.join("ready");
   while !ready.exists() {
     assert!(owner.try_wait().unwrap().is_none(), "it ended");
@@ -109,7 +105,7 @@ async fn a_server_whose_owner_was_killed_is_adopted_by_the_next() {
   owner.kill().unwrap();
   owner.wait().unwrap();
   let data = DataDir::open(&home).unwrap();
-  let adopted = start(&data.postgres()).await;
+  let adopted = start(&data.path().join("postgres")).await;
   assert!(adopted.adopted());
   assert_eq!(adopted.pid().await.to_string(), fs::read_to_string(&ready).unwrap());
   assert_eq!(sqlx::query_scalar::<_, i32>("SELECT n FROM public.kept").fetch_one(&pool(&adopted)).await.unwrap(), 1);

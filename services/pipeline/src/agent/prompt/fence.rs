@@ -26,9 +26,5 @@ pub(super) fn quoted(name: &str, chars_max: usize) -> String {
 
 /// SHA-256 of a text, lower-case hex.
 pub(super) fn sha256(text: &str) -> String {
-  use std::fmt::Write as _;
-  digest(&SHA256, text.as_bytes()).as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
-    write!(hex, "{byte:02x}").expect("writing to a string does not fail");
-    hex
-  })
+  hex::encode(digest(&SHA256, text.as_bytes()))
 }

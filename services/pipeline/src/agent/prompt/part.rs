@@ -48,7 +48,7 @@ impl Parts {
     let gathered = self.gathered.iter().map(|((kind, suffix), gathered)| PromptPart {
       name: format!("{kind}:{suffix}"),
       origin: gathered.origin,
-      sha256: hex(gathered.hash.clone().finish().as_ref()),
+      sha256: hex::encode(gathered.hash.clone().finish()),
       tokens: i64::try_from(gathered.tokens).unwrap_or(i64::MAX),
     });
     self.parts.iter().cloned().chain(gathered).collect()
@@ -63,12 +63,4 @@ fn suffix(origin: Origin) -> &'static str {
     Origin::ThirdParty => "third-party",
     Origin::Platform => "platform",
   }
-}
-
-fn hex(bytes: &[u8]) -> String {
-  use std::fmt::Write as _;
-  bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-    write!(text, "{byte:02x}").expect("writing to a string does not fail");
-    text
-  })
 }
