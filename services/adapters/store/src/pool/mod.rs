@@ -79,8 +79,9 @@ pub enum Role {
   Projector,
   /// Reads of the page, tokens, uploads.
   Gateway,
-  /// Leases on work, *without* waiting for the disk: such a row only chooses who asks, the log grants. A claim that a power loss takes is made again, and a running
-  /// execution that lost its row is seen by the observers of abandoned work.
+  /// Leases on work, and renewals of all leases, *without* waiting for the disk: a lease only chooses who asks or decides, the log grants and fences. A claim that a
+  /// power loss takes is made again, a running execution that lost its row is seen by the observers of abandoned work, and a renewal that was lost lets a lease run out
+  /// earlier. Epochs are written by the decider's pool, which waits.
   Leases,
   /// Commands such as migrate and rebuild: no statement time-out.
   Tool,
