@@ -186,7 +186,7 @@ pub async fn history(pool: &PgPool, agent: AgentId, upto: MessageId, mut keep: i
   let mut from = upto;
   loop {
     let mut older = turns_from(pool, agent, from).await?;
-    let is_last = older.len() < HISTORY_TURNS as usize;
+    let is_last = i64::try_from(older.len()).is_ok_and(|count| count < HISTORY_TURNS);
     if turns.is_empty() {
       // Whatever stands behind the message is not said before its answer.
       if let Some(answered) = older.first_mut() {
