@@ -57,6 +57,7 @@ async fn rounds(bench: &Bench, product: &Product, audience: &Audience) -> Result
       all.bare += bare.probe(5 * seconds, SLOWLY).await?;
       add(&mut all.slow, &audience.paced(product, SLOWLY, 10 * seconds).await?);
       all.half_rate = capacity / 2.0;
+      #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "thousands at the most, and never below nothing")]
       let count = (all.half_rate * f64::from(seconds)) as u32;
       add(&mut all.half, &audience.paced(product, Duration::from_secs_f64(1.0 / all.half_rate), count).await?);
     }
