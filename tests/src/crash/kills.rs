@@ -23,7 +23,7 @@ async fn pa_killed_at_random_times_under_load_loses_and_doubles_nothing() {
     product.start_again().await;
   }
   dice.pause(300, 600).await;
-  check(&product, &load.end().await).await;
+  check(&product, &mut load.end().await).await;
 }
 
 /// It is also killed before it is ready, again and again.
@@ -41,7 +41,7 @@ async fn pa_killed_while_it_starts_comes_up_in_the_end() {
     product.kill9();
   }
   product.start_again().await;
-  check(&product, &load.end().await).await;
+  check(&product, &mut load.end().await).await;
 }
 
 /// The private Postgres dies under `pa`, which starts it again by itself.
@@ -57,7 +57,7 @@ async fn postgres_killed_at_random_times_under_load_loses_and_doubles_nothing() 
     product.caught_up().await;
   }
   dice.pause(300, 600).await;
-  check(&product, &load.end().await).await;
+  check(&product, &mut load.end().await).await;
 }
 
 /// Both at once, as when the power goes; a postmaster that outlived a crash of `pa` alone is taken over.
@@ -78,5 +78,5 @@ async fn a_power_cut_loses_nothing_and_a_postmaster_left_behind_is_adopted() {
     product.start_again().await;
     assert_eq!(product.setup.postmaster() == before, !both, "the same server goes on, if it lives");
   }
-  check(&product, &load.end().await).await;
+  check(&product, &mut load.end().await).await;
 }

@@ -9,7 +9,7 @@ async fn dies_at(points: &[&str]) {
   let mut product = Setup::new().await.model(&model).start().await;
   // A person of its own, so that a start's own decisions about the owner do not count for it.
   let person = product.add_account("Person");
-  let mut promises = Vec::new();
+  let mut said = [(person.clone(), Vec::new())];
   for point in points {
     product.kill9();
     product.launch(&[("PA_FAIL", point)]);
@@ -19,13 +19,12 @@ async fn dies_at(points: &[&str]) {
         let text = format!("{point} {n}");
         let sent = client.try_send(&fresh_key("point"), &text).await;
         let accepted = sent.is_some_and(|sent| sent.user_errors.is_empty());
-        promises.push(Promise { text, accepted });
+        said[0].1.push(Promise { text, accepted });
       }
     }
     product.dies().await;
     product.start_again().await;
-    let said = [(Client::new(&product.url, &person.token), promises.clone())];
-    check(&product, &said).await;
+    check(&product, &mut said).await;
   }
 }
 

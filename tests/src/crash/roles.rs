@@ -75,7 +75,7 @@ async fn each_role_killed_in_its_turn_under_load_loses_and_doubles_nothing() {
     installation.ready(role).await;
   }
   dice.pause(300, 600).await;
-  super::check(&installation.product, &load.end().await).await;
+  super::check(&installation.product, &mut load.end().await).await;
   for role in ROLES {
     let status = installation.process(role).terminate().await;
     assert!(status.success(), "{role}: {status}");

@@ -81,7 +81,7 @@ async fn a_decider_that_wakes_after_its_lease_changes_nothing() {
     .nth(before)
     .map_or(promises.len(), |(at, _)| at);
   promises.insert(place, crate::harness::Promise { text: "probe".into(), accepted: true });
-  let dump = check(&installation.product, &said).await;
+  let dump = check(&installation.product, &mut said).await;
   // The sleeper steps down for good: it is terminated without a word of protest.
   assert!(installation.process("decider").terminate().await.success());
   assert!(dump.of("EpochAnnounced").len() >= 16, "both deciders led every partition");

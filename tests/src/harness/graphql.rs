@@ -1,5 +1,7 @@
 //! A client of an account, over HTTP.
 
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -9,6 +11,9 @@ use super::{PATIENCE, eventually};
 
 const MESSAGE: &str = "id conversationId place changed role text status replyToId replyId incomplete createdAt notice { code params { name value } } \
   attachments { id name mediaType size sha256 url }";
+
+/// How far each account was told at each address that it is: what is read later must be at least that new.
+static TOLD: LazyLock<Mutex<BTreeMap<(String, String), i64>>> = LazyLock::new(Mutex::default);
 
 /// An account's way in.
 #[derive(Clone)]
@@ -101,7 +106,24 @@ impl Client {
     if status != 200 || !answer["errors"].is_null() {
       return Err(format!("{status} {answer}"));
     }
-    Ok(serde_json::from_value(answer["data"]["answer"].clone()).expect("the payload of a message"))
+    let sent: Sent = serde_json::from_value(answer["data"]["answer"].clone()).expect("the payload of a message");
+    if let Some(position) = &sent.position {
+      self.told(position);
+    }
+    Ok(sent)
+  }
+
+  fn told(&self, position: &str) {
+    let ordinal: i64 = position.split('@').next().and_then(|ordinal| ordinal.parse().ok()).expect("a position begins with an ordinal");
+    let mut told = TOLD.lock().expect("nobody panics while holding this lock");
+    let known = told.entry((self.url.clone(), self.token.clone())).or_insert(0);
+    *known = ordinal.max(*known);
+  }
+
+  /// The newest position that this account was told here.
+  fn newest(&self) -> Option<String> {
+    let told = TOLD.lock().expect("nobody panics while holding this lock");
+    told.get(&(self.url.clone(), self.token.clone())).map(i64::to_string)
   }
 
   /// Sends a message under a key; `None` when nobody said that it was accepted.
@@ -155,6 +177,7 @@ impl Client {
       "query($last: Int, $before: String, $atLeast: Position) {{ conversation(atLeast: $atLeast) {{ id messages(last: $last, before: $before) \
        {{ pageInfo {{ hasPreviousPage startCursor }} nodes {{ {MESSAGE} }} }} }} }}"
     );
+    let at_least = at_least.map(str::to_owned).or_else(|| self.newest());
     let data = self.ask(&query, json!({ "last": last, "before": before, "atLeast": at_least })).await;
     let page = &data["conversation"]["messages"];
     let nodes = serde_json::from_value(page["nodes"].clone()).expect("entries");

@@ -55,7 +55,8 @@ async fn postgres_may_go_away_in_the_middle_and_come_back() {
     network.join().await;
     product.caught_up().await;
   }
-  eventually("it takes messages", async || owner.try_send("the last", "the last").await.filter(|sent| sent.decided)).await;
+  let last = eventually("it takes messages", async || owner.try_send("the last", "the last").await.filter(|sent| sent.decided)).await;
+  owner.reply_to(&last.id()).await;
   promises.push(Promise { text: "the last".into(), accepted: true });
   check_promises(&promises, &owner.settled().await);
   sound(&product);
@@ -137,7 +138,8 @@ async fn a_full_disk_refuses_clearly_and_loses_nothing() {
   assert_eq!(owner.get("/healthz").await.unwrap().status(), 200, "it is alive");
 
   disk.free();
-  within(Duration::from_secs(120), "it goes on by itself", async || owner.try_send("again", "again").await.filter(|sent| sent.decided)).await;
+  let again = within(Duration::from_secs(120), "it goes on by itself", async || owner.try_send("again", "again").await.filter(|sent| sent.decided)).await;
+  owner.reply_to(&again.id()).await;
   promises.push(Promise { text: "again".into(), accepted: true });
   check_promises(&promises, &owner.settled().await);
   sound(&product);

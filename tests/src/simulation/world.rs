@@ -11,6 +11,7 @@ use pa_eventlog::sim::{Delays, Fate, Odds, Plan, SimLog};
 use pa_eventlog::{Identity, Partition, Stream};
 use pa_projections::queue::CallRow;
 use pa_store::keys::KeyRing;
+use pa_store::lease::LEASE;
 use parking_lot::Mutex;
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -176,7 +177,8 @@ impl World {
         return Err(format!("after {patience:?} it has not settled: {left:?}, {now:?} after {before:?}"));
       }
       before = Some(now);
-      sleep(Duration::from_secs(7)).await;
+      // Observers report what they see abandoned for a whole lease.
+      sleep(LEASE + Duration::from_secs(5)).await;
     }
   }
 

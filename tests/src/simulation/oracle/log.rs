@@ -84,7 +84,9 @@ impl Order<'_> {
   }
 
   fn complete(&self) -> Result<(), String> {
-    ensure!(self.input_from(self.next).is_none(), "input {:?} of partition {} is not decided", self.input_from(self.next), self.accepted.partition);
+    if let Some((position, stored)) = self.accepted.inputs.range(self.next..).next() {
+      return Err(format!("input {position} of partition {}, {}, is not decided", self.accepted.partition, stored.record.type_name));
+    }
     for (position, stored) in &self.accepted.inputs {
       let decided = self.decided.get(position);
       ensure!(decided == Some(&stored.record.id), "at input {position} stands {} and was decided {decided:?}", stored.record.id);
