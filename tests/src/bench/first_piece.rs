@@ -27,8 +27,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
   let model = Server::with_script(listener, Options { pause: Duration::ZERO, ..Options::default() }, script.clone()).context("start the model")?;
   let home = Home::new(bench, &model.base_url()).await?;
   let product = home.start().await?;
-  let accounts = home.accounts(1).await?;
-  let account = accounts.first().context("the owner")?;
+  let account = &home.owner();
   let (mut client, mut socket) = (Client::connect(&product.address, account).await?, Socket::connect(&product.address, account).await?);
   let mut latencies = histogram();
   for number in 0..bench.options.either(20, 100) {

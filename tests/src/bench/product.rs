@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::try_join_all;
 use pa_domain::account::{AccountAddAsked, Input as AccountInput, Role as AccountRole};
 use pa_domain::ids::{INSTALLATION, derived};
 use pa_domain::{AgentId, Origin};
@@ -19,6 +21,7 @@ use pa_store::clock::{SystemClock, SystemIds};
 use pa_store::keys::{KeyRing, MasterKey};
 use pa_store::ops::tokens::{self, Kind, NewToken};
 use secrecy::{ExposeSecret as _, SecretString};
+use sqlx::PgPool;
 
 use super::samples::PARTITIONS;
 use super::server::Fresh;
@@ -43,6 +46,8 @@ pub(super) struct Home {
   port: u16,
   model: String,
   master: String,
+  /// How many accounts were made.
+  accounts: AtomicUsize,
 }
 
 /// A running product; it is killed with this value.
@@ -62,7 +67,7 @@ impl Home {
       None => built()?,
     };
     let master = STANDARD.encode([42_u8; 32]);
-    Ok(Self { program, folder, fresh, port: free_port()?, model: model.to_owned(), master })
+    Ok(Self { program, folder, fresh, port: free_port()?, model: model.to_owned(), master, accounts: AtomicUsize::new(0) })
   }
 
   /// Starts the product; it may not be ready yet.
@@ -94,12 +99,13 @@ impl Home {
     Ok(product)
   }
 
-  /// The owner, and as many more that there are `count` accounts in all.
+  /// The owner.
+  pub(super) fn owner(&self) -> Account {
+    Account { token: OWNER_TOKEN.to_owned() }
+  }
+
+  /// New accounts whose agents have said nothing yet.
   pub(super) async fn accounts(&self, count: usize) -> Result<Vec<Account>> {
-    let mut accounts = vec![Account { token: OWNER_TOKEN.to_owned() }];
-    if count < 2 {
-      return Ok(accounts);
-    }
     let log = PostgresLog::open(&self.fresh.database, PARTITIONS, true).await.context("open the product's log")?;
     // The product's readers sleep in another process.
     log.set_others(true);
@@ -107,27 +113,10 @@ impl Home {
     let master = MasterKey::from_base64(&SecretString::from(self.master.clone())).context("the master key")?;
     let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master)));
     let appender = Appender::connect(log as Arc<dyn EventLog>, keys, Arc::new(SystemClock), Arc::new(SystemIds), "pa/cli").await?;
-    let mut ids = Vec::new();
-    for number in 1..count {
-      let input = AccountInput::AccountAddAsked(AccountAddAsked { name: format!("account {number}"), role: AccountRole::Member }).into();
-      let key = format!("bench {number}");
-      let submission = Submission {
-        agent: INSTALLATION,
-        input,
-        producer: "platform",
-        key: Some(&key),
-        content: None,
-        actor: "platform",
-        origin: Origin::Platform,
-        cause: None,
-        correlation: None,
-        traceparent: None,
-      };
-      let account = AgentId(derived(appender.submit(submission).await.context("ask for an account")?.id, 0));
-      let token = tokens::create(&control, &NewToken { account, kind: Kind::Api, label: "bench".into(), lives_for_ms: None }).await.context("make a token")?;
-      accounts.push(Account { token: token.expose_secret().to_owned() });
-      ids.push(account);
-    }
+    let first = self.accounts.fetch_add(count, Ordering::Relaxed);
+    let made = try_join_all((first..first + count).map(|number| account(&appender, &control, number))).await?;
+    control.close().await;
+    let (ids, accounts): (Vec<AgentId>, Vec<Account>) = made.into_iter().unzip();
     self.agents_ready(&ids).await?;
     Ok(accounts)
   }
@@ -144,6 +133,26 @@ impl Home {
     reads.close().await;
     Ok(())
   }
+}
+
+async fn account(appender: &Appender, control: &PgPool, number: usize) -> Result<(AgentId, Account)> {
+  let input = AccountInput::AccountAddAsked(AccountAddAsked { name: format!("account {number}"), role: AccountRole::Member }).into();
+  let key = format!("bench {number}");
+  let submission = Submission {
+    agent: INSTALLATION,
+    input,
+    producer: "platform",
+    key: Some(&key),
+    content: None,
+    actor: "platform",
+    origin: Origin::Platform,
+    cause: None,
+    correlation: None,
+    traceparent: None,
+  };
+  let account = AgentId(derived(appender.submit(submission).await.context("ask for an account")?.id, 0));
+  let token = tokens::create(control, &NewToken { account, kind: Kind::Api, label: "bench".into(), lives_for_ms: None }).await.context("make a token")?;
+  Ok((account, Account { token: token.expose_secret().to_owned() }))
 }
 
 impl Product {

@@ -38,21 +38,23 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
   let model = InstantModel::start()?;
   let home = Home::new(bench, &model.base_url).await?;
   let product = home.start().await?;
-  let audience = Audience::gather(&product, home.accounts(AGENTS).await?).await?;
-  let rounds = rounds(bench, &product, &audience).await?;
+  let rounds = rounds(bench, &home, &product).await?;
   print(bench, &rounds)
 }
 
-async fn rounds(bench: &Bench, product: &Product, audience: &Audience) -> Result<Rounds> {
+async fn rounds(bench: &Bench, home: &Home, product: &Product) -> Result<Rounds> {
   let nothing = || Paced { visible: histogram(), push: histogram(), turn: histogram() };
   let mut all = Rounds { bare: histogram(), slow: nothing(), half: nothing(), half_rate: 0.0, full: Vec::new(), beside: Vec::new(), waits: histogram() };
   let mut bare = Bare::open(bench).await?;
   let seconds = u32::try_from(bench.options.round().as_secs()).unwrap_or(1);
   // Everything is asked for once before it counts: plans, keys, things.
+  let audience = Audience::gather(product, home.accounts(AGENTS).await?).await?;
   let warm = audience.closed(product, bench.options.either(Duration::from_secs(2), Duration::from_secs(5))).await?;
   let mut capacity = warm.turns as f64 / warm.wall.as_secs_f64();
   let paced = ["visible", "push", "turn"].iter().any(|name| bench.options.wants(name));
   for _ in 0..bench.options.pairs() {
+    // Conversations begin anew with each round, so that no prompt is longer than those of the round before.
+    let audience = Audience::gather(product, home.accounts(AGENTS).await?).await?;
     if paced {
       all.bare += bare.probe(5 * seconds, SLOWLY).await?;
       add(&mut all.slow, &audience.paced(product, SLOWLY, 10 * seconds).await?);

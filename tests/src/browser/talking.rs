@@ -100,8 +100,8 @@ async fn two_tabs_that_send_at_once_show_the_same() {
       browser.say(&format!("tab {tab} says {n}")).await;
     }
   }
-  let messages = product.owner().settled().await;
-  assert_eq!(messages.len(), 12);
+  let owner = product.owner();
+  let messages = eventually("all six are answered", async || Some(owner.settled().await).filter(|messages| messages.len() == 12)).await;
   let expected: Vec<(String, String)> = messages.into_iter().map(|message| (message.id, message.text)).collect();
   for tab in [0, 1] {
     browser.go_to_tab(tab).await;

@@ -131,7 +131,8 @@ async fn an_answer_that_is_older_than_asked_says_so() {
 #[tokio::test]
 async fn the_audit_shows_every_fact_with_its_body() {
   let world = World::new().await;
-  world.send("k", "hello").await;
+  let position = world.send("k", "hello").await["position"].clone();
+  world.ask(PAGE, json!({ "atLeast": position })).await;
   let query = "query($filter: AuditFilter, $first: Int, $after: String) { auditLog(filter: $filter, first: $first, after: $after) { pageInfo { hasNextPage endCursor } \
     nodes { ordinal type actor origin causeId correlationId inputPosition at body } } }";
   let answer = world.ask(query, json!({ "first": 3 })).await;
