@@ -14,7 +14,7 @@ use super::Bench;
 use super::client::Client;
 use super::line::Line;
 use super::measure::{histogram, quantile, record};
-use super::product::Home;
+use super::product::{Account, Home};
 use super::socket::Socket;
 
 const P50_MAX: f64 = 5.0;
@@ -27,7 +27,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
   let model = Server::with_script(listener, Options { pause: Duration::ZERO, ..Options::default() }, script.clone()).context("start the model")?;
   let home = Home::new(bench, &model.base_url()).await?;
   let product = home.start().await?;
-  let account = &home.owner();
+  let account = &Account::owner();
   let (mut client, mut socket) = (Client::connect(&product.address, account).await?, Socket::connect(&product.address, account).await?);
   let mut latencies = histogram();
   for number in 0..bench.options.either(20, 100) {

@@ -38,6 +38,13 @@ pub(super) struct Account {
   pub(super) token: String,
 }
 
+impl Account {
+  /// The owner of every product that is measured.
+  pub(super) fn owner() -> Self {
+    Self { token: OWNER_TOKEN.to_owned() }
+  }
+}
+
 /// Where a product lives across its starts.
 pub(super) struct Home {
   program: PathBuf,
@@ -97,11 +104,6 @@ impl Home {
       tokio::time::sleep(LOOK_EVERY).await;
     }
     Ok(product)
-  }
-
-  /// The owner.
-  pub(super) fn owner(&self) -> Account {
-    Account { token: OWNER_TOKEN.to_owned() }
   }
 
   /// New accounts whose agents have said nothing yet.
