@@ -79,6 +79,27 @@ need_browser() {
   need_packages chromium chromium-driver
 }
 
+# --- Kafka ---
+
+# The jars of Apache Kafka that infra/kafka/pom.xml names, from Maven's public repository, in KAFKA_JARS. Fetched once.
+need_kafka() {
+  local pom version
+  pom=$(cd "$(dirname "${BASH_SOURCE[0]}")/../kafka" && pwd -P)/pom.xml
+  version=$(sed -n 's/.*<kafka.version>\(.*\)<.*/\1/p' "$pom")
+  KAFKA_JARS=$TOOLS_DIR/kafka-$version
+  command -v java >/dev/null 2>&1 || need_packages default-jre-headless
+  [ ! -d "$KAFKA_JARS" ] || return 0
+  command -v mvn >/dev/null 2>&1 || need_packages maven
+  say "fetching Apache Kafka $version, about 45 jars and 45 MB, by: mvn dependency:copy-dependencies; into $KAFKA_JARS"
+  mkdir -p "$TOOLS_DIR"
+  local fetched
+  fetched=$(mktemp -d "$TOOLS_DIR/kafka-XXXXXX")
+  mvn -B -q -f "$pom" dependency:copy-dependencies -DincludeScope=runtime "-DoutputDirectory=$fetched" ||
+    fail "Maven could not fetch Apache Kafka; see its message above"
+  # Another run may have been faster.
+  mv -T "$fetched" "$KAFKA_JARS" 2>/dev/null || rm -rf "$fetched"
+}
+
 # --- Rust ---
 
 # The version that the workspace asks for, from the root Cargo.toml.
