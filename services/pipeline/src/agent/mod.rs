@@ -135,6 +135,7 @@ pub async fn run(parts: AgentParts, stop: CancellationToken) {
 
 async fn until(stop: CancellationToken, task: impl Future<Output = ()>) {
   tokio::select! {
+    biased;
     () = stop.cancelled() => {}
     () = task => {}
   }

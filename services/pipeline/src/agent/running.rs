@@ -1,6 +1,6 @@
 //! The executions that run in this process, and what the log says about their jobs meanwhile.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pa_domain::{AgentId, Event, JobId, call, execution};
@@ -54,10 +54,10 @@ impl Signals {
   }
 }
 
-/// All that run here, by job.
+/// All that run here, by job and in its order: what concerns several of them reaches them in the same order every time.
 #[derive(Default)]
 pub(super) struct Running {
-  jobs: Mutex<HashMap<JobId, Arc<Signals>>>,
+  jobs: Mutex<BTreeMap<JobId, Arc<Signals>>>,
 }
 
 impl Running {

@@ -80,6 +80,7 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
 
 async fn pause(time: std::time::Duration, stop: &CancellationToken) {
   tokio::select! {
+    biased;
     () = sleep(time) => {}
     () = stop.cancelled() => {}
   }

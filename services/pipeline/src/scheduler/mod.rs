@@ -73,6 +73,7 @@ pub struct SchedulerParts {
 pub async fn run(parts: SchedulerParts, stop: CancellationToken) {
   let mut scheduler = Scheduler { parts, fired: HashMap::new(), clear_at: Instant::now() + CLEAR_FIRST };
   tokio::select! {
+    biased;
     () = stop.cancelled() => {}
     () = scheduler.work() => {}
   }
@@ -97,6 +98,7 @@ impl Scheduler {
         }
       };
       tokio::select! {
+        biased;
         () = self.parts.timers.changed() => sleep(LOOK_APART).await,
         () = sleep(pause) => {}
       }

@@ -76,6 +76,7 @@ impl Link {
         }
       };
       tokio::select! {
+        biased;
         changed = others.changed() => if changed.is_err() { return },
         _ = sweep.tick() => pieces.sweep(Instant::now()),
         () = exchange => {}

@@ -142,6 +142,7 @@ impl Pieces {
       }
     };
     tokio::select! {
+      biased;
       () = stop.cancelled() => {}
       () = self.follow(decisions) => {}
       () = exchanged => {}

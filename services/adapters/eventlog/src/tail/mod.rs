@@ -68,6 +68,7 @@ impl Tail {
       let stop = stop.clone();
       tasks.spawn(async move {
         tokio::select! {
+          biased;
           () = stop.cancelled() => {}
           () = follower.follow(state) => {}
         }

@@ -39,6 +39,7 @@ pub(super) async fn work(worker: &Arc<Worker>) {
   let slots = Arc::new(Semaphore::new(worker.config.replies_max.max(1)));
   loop {
     let permits = tokio::select! {
+      biased;
       () = worker.stop.cancelled() => return,
       permits = free_slots(&slots) => permits,
     };
@@ -48,6 +49,7 @@ pub(super) async fn work(worker: &Arc<Worker>) {
       Err(error) => {
         tracing::warn!(error = &error as &dyn std::error::Error, "work can't be claimed now");
         tokio::select! {
+          biased;
           () = worker.stop.cancelled() => return,
           () = sleep(AGAIN_AFTER) => {}
         }
@@ -56,6 +58,7 @@ pub(super) async fn work(worker: &Arc<Worker>) {
     };
     if !more {
       tokio::select! {
+        biased;
         () = worker.stop.cancelled() => return,
         () = worker.queue.changed() => {}
       }

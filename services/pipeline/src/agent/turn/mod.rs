@@ -105,6 +105,7 @@ async fn begin(worker: &Arc<Worker>, ask: Prepared, registered: &Registered) -> 
     })
   };
   let granted = tokio::select! {
+    biased;
     decided = decided => decided,
     () = sleep(GRANT_MAX) => Ok(None),
     () = async { worker.stop.cancelled().await; sleep(GRANT_AT_STOP).await } => Ok(None),
