@@ -1,5 +1,6 @@
-//! The canonical form of an action (D34): JSON with sorted keys, Unicode NFC, integers only. Equal actions have equal text, so an approval or a rejection can bind
-//! to it.
+//! The canonical form of an action (D34): JSON with sorted keys, Unicode NFC, integers only. Equal actions have equal text, so an approval can bind to it.
+//!
+//! A rejection is remembered by the action without what changes with every try, its text folded: other words with the same letters are still the same wish.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,6 +32,43 @@ pub fn canonical(action: &Value) -> Result<String, NotCanonical> {
   let mut text = String::new();
   write(action, &mut text, 0)?;
   Ok(text)
+}
+
+/// Whether the text is an action in its canonical form.
+pub fn is_canonical(action: &str) -> bool {
+  parsed(action).and_then(|action| canonical(&action).ok()).is_some_and(|form| form == action)
+}
+
+/// Members that change with every try of the same action.
+const VOLATILE: [&str; 3] = ["message_id", "request_key", "snapshot_id"];
+
+/// The action without its volatile members and with its texts folded; `None` for what is no action.
+pub(crate) fn without_volatile(action: &str) -> Option<String> {
+  canonical(&lasting(parsed(action)?)).ok()
+}
+
+/// Text as it is compared with other text (D10): NFC, trimmed, white space folded, case folded.
+pub(crate) fn folded(text: &str) -> String {
+  let spaced = text.split_whitespace().collect::<Vec<_>>().join(" ");
+  // Upper before lower case: so ß is ss, and every sigma the same.
+  let upper = spaced.nfc().flat_map(char::to_uppercase);
+  upper.flat_map(char::to_lowercase).nfc().collect()
+}
+
+fn parsed(action: &str) -> Option<Value> {
+  serde_json::from_str(action).ok()
+}
+
+fn lasting(value: Value) -> Value {
+  match value {
+    Value::String(string) => Value::String(folded(&string)),
+    Value::Array(values) => Value::Array(values.into_iter().map(lasting).collect()),
+    Value::Object(members) => {
+      let kept = members.into_iter().filter(|(key, _)| !VOLATILE.contains(&key.as_str()));
+      Value::Object(kept.map(|(key, value)| (key, lasting(value))).collect())
+    }
+    other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
+  }
 }
 
 fn write(value: &Value, text: &mut String, depth: usize) -> Result<(), NotCanonical> {
