@@ -29,12 +29,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::{EventLog, Partition, Stream};
-use pa_projections::commit::{PostgresStore, postgres::WRITERS};
+use pa_projections::commit::PostgresStore;
 use pa_projections::live::Live;
 use pa_projections::schema::{self, Schemas};
 use pa_store::clock::Clock;
 use pa_store::{Database, ReadSchema, Role};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -67,7 +66,6 @@ pub struct Projector {
   schema: ReadSchema,
   store: Arc<PostgresStore>,
   schemas: Schemas,
-  writers: Semaphore,
   status: Status,
 }
 
@@ -77,7 +75,7 @@ impl Projector {
     let schema = schema::current();
     let store = Arc::new(PostgresStore::new(&parts.database, &schema));
     let schemas = Schemas::new(&parts.database);
-    Self { parts, schema, store, schemas, writers: Semaphore::new(WRITERS as usize), status: Status::default() }
+    Self { parts, schema, store, schemas, status: Status::default() }
   }
 
   /// How far it is; a clone stays up to date.
@@ -181,8 +179,6 @@ impl Projector {
       if stop.is_cancelled() {
         return Ok(());
       }
-      // Reading begins with the permit, so that whatever arrives while others write goes into one batch.
-      let _writer = self.writers.acquire().await.expect("the semaphore is never closed");
       let done = projector.step().await?;
       *pause = PAUSE_FIRST;
       let reached = projector.mark().next_position;
