@@ -19,6 +19,7 @@ use super::together::{LARGE, Together};
 use super::{Batch, Loaded, Mark, Outcome, ReadStore};
 use crate::Error;
 use crate::error::{reading, writing};
+use crate::live::{Live, look};
 use crate::system::write::{self, Move};
 
 /// Statements that are written at the same time: large batches one each, the small ones together. More would cost the two cores of a small machine more than they gain.
@@ -57,6 +58,14 @@ impl PostgresStore {
   /// Whether commits tell other processes; only while there are some, because a NOTIFY makes commits wait for each other.
   pub fn hint_others(&self, hint: bool) {
     self.hint.store(hint, Ordering::Relaxed);
+  }
+
+  /// Tells `live` how far the agents are that somebody waits for: when another process has moved a partition, nobody else here says so.
+  ///
+  /// # Errors
+  /// The read model can't be read.
+  pub async fn tell(&self, live: &Live) -> Result<(), Error> {
+    look(&self.pool, live).await
   }
 
   /// Ends its connections.

@@ -10,6 +10,8 @@
 //! - A type or schema that this binary does not know stops its partition, with a word about it.
 //! - A log that was replaced or cut behind the read model empties the read schema, which is folded anew from 0 and says so.
 //! - A commit is never cancelled: a stop is heard between batches.
+//! - Several processes may project: each is as ready as any other to go on when one dies or is stopped. Of two that have read the same, one commits; the other tells its
+//!   own process what the first has written.
 //!
 //! Next: [`partition`]; [`build`] makes a schema anew, [`verify`] compares it with the log.
 
@@ -167,6 +169,8 @@ impl Projector {
     let mut projector = PartitionProjector::open(Arc::clone(&self.parts.log), Arc::clone(&self.parts.opener), Arc::clone(&self.store), partition).await?;
     let end = self.parts.log.end(Stream::Events, partition).await?;
     self.status.end(partition, end);
+    // Where it begins, another process may have come to while nothing was told here.
+    self.store.tell(&self.parts.live).await?;
     // The first look is taken at once: nobody may have appended for a long time.
     let mut at_end = false;
     loop {
@@ -189,7 +193,11 @@ impl Projector {
           true
         }
         Step::Idle => true,
-        Step::Stale => false,
+        Step::Stale => {
+          // The position was read anew before, so that this tells all that lies behind it; what lies after it is read by the next step.
+          self.store.tell(&self.parts.live).await?;
+          false
+        }
       };
     }
   }
