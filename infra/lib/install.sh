@@ -59,7 +59,8 @@ download() {
 }
 
 need_build_tools() {
-  need_packages ca-certificates curl gcc libc6-dev
+  # The client of Kafka is a C library: it builds with make and needs the headers of OpenSSL.
+  need_packages ca-certificates curl gcc g++ libc6-dev make pkg-config libssl-dev
 }
 
 # Postgres' server programs. `pa` makes and runs a private server of its own; Debian's package would start another

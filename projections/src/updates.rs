@@ -1,9 +1,10 @@
 //! What changed for one agent after a position: what a subscription sends.
 //!
-//! One statement tells how far the agent is, brings what moves with every turn (entries and indicator), and says whether the other tables moved; only then they are
+//! One statement, shared by all who ask at the same time ([`Changes`]), tells how far the agent is, brings what moves with every turn (entries and indicator), and says whether the other tables moved; only then they are
 //! read. Rows that change meanwhile come with the next read: nothing beyond `upto` is in an answer, so that `upto` is a position to go on from.
 
 use pa_domain::AgentId;
+use pa_store::together::Together;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow as _, PgPool, Row as _};
 use uuid::Uuid;
@@ -37,18 +38,40 @@ pub struct Updates {
   pub more: bool,
 }
 
-/// The rows of one snapshot: the agent's own columns on each, beside an entry or none.
-const MOVED: &str = "SELECT coalesce((SELECT ordinal FROM agent_progress WHERE agent = $1), 0) AS ordinal, \
-  coalesce((SELECT changed FROM conversations WHERE agent = $1 ORDER BY changed DESC LIMIT 1), 0) AS conversations, \
-  coalesce((SELECT changed FROM settings WHERE agent = $1), 0) AS settings, \
+/// The rows of one snapshot: the agent's own columns on each, beside an entry or none; `n` is the place of the question.
+const MOVED: &str = "SELECT w.n, coalesce((SELECT p.ordinal FROM agent_progress p WHERE p.agent = w.agent), 0) AS ordinal, \
+  coalesce((SELECT c.changed FROM conversations c WHERE c.agent = w.agent ORDER BY c.changed DESC LIMIT 1), 0) AS conversations, \
+  coalesce((SELECT s.changed FROM settings s WHERE s.agent = w.agent), 0) AS settings, \
   i.changed AS indicator, i.running, i.failed_message, i.failed_ordinal, i.failed_code, \
-  EXISTS (SELECT 1 FROM open_calls c WHERE c.agent = $1 AND c.unknown AND c.class = 'EXTERNAL') AS needs_input, \
+  EXISTS (SELECT 1 FROM open_calls c WHERE c.agent = w.agent AND c.unknown AND c.class = 'EXTERNAL') AS needs_input, \
   e.id, e.conversation, e.place, e.changed, e.kind, e.role, e.author, e.body, e.status, e.created_ms, e.reply_to, e.reply, e.incomplete, e.attempt, e.code, e.params, \
   e.attachments, e.origin, e.removed \
-  FROM (SELECT 1) one LEFT JOIN indicator i ON i.agent = $1 \
-  LEFT JOIN LATERAL (SELECT * FROM entries WHERE agent = $1 AND changed > $2 AND shown ORDER BY changed LIMIT $3) e ON true";
+  FROM unnest($1::int[], $2::uuid[], $3::bigint[]) AS w(n, agent, after) LEFT JOIN indicator i ON i.agent = w.agent \
+  LEFT JOIN LATERAL (SELECT * FROM entries x WHERE x.agent = w.agent AND x.changed > w.after AND x.shown ORDER BY x.changed LIMIT $4) e ON true";
 
-/// What one statement shows.
+/// Agents of one statement.
+const AGENTS_AT_ONCE: usize = 32;
+
+/// Reads what changed, with one statement for all agents that are asked for at the same time.
+#[derive(Debug)]
+pub struct Changes(Together<(AgentId, i64), Moved>);
+
+impl Default for Changes {
+  fn default() -> Self {
+    Self(Together::new(AGENTS_AT_ONCE))
+  }
+}
+
+impl Changes {
+  /// The rows that changed after an ordinal, at most `limit` of them.
+  pub async fn after(&self, pool: &PgPool, agent: AgentId, after: i64, limit: u32) -> Result<Updates, Error> {
+    let moved = self.0.ask((agent, after), |asked| moved(pool, asked)).await?;
+    let moved = moved.ok_or_else(|| reading("read what changed of an agent")(sqlx::Error::RowNotFound))?;
+    updates(pool, agent, after, limit, moved).await
+  }
+}
+
+/// What one statement shows of an agent.
 struct Moved {
   ordinal: i64,
   conversations: i64,
@@ -59,14 +82,16 @@ struct Moved {
 
 /// The rows that changed after an ordinal, at most `limit` of them.
 pub async fn after(pool: &PgPool, agent: AgentId, after: i64, limit: u32) -> Result<Updates, Error> {
+  Changes::default().after(pool, agent, after, limit).await
+}
+
+async fn updates(pool: &PgPool, agent: AgentId, after: i64, limit: u32, moved: Moved) -> Result<Updates, Error> {
   let limit = limit.min(ROWS_MAX);
-  let rows = i64::from(limit) + 1;
-  let moved = moved(pool, agent, after, rows).await?;
   let upto = moved.ordinal.max(after);
   let entries = conversation::take_entries(pool, agent, moved.entries).await?;
   let mut changes: Vec<(i64, Update)> = entries.into_iter().map(|entry| (entry.changed, Update::Entry(Box::new(entry)))).collect();
   if moved.conversations > after {
-    let conversations = conversation::conversations_changed(pool, agent, after, upto, rows).await?;
+    let conversations = conversation::conversations_changed(pool, agent, after, upto, i64::from(limit) + 1).await?;
     changes.extend(conversations.into_iter().map(|conversation| (conversation.changed, Update::Conversation(conversation))));
   }
   if moved.settings > after
@@ -83,25 +108,39 @@ pub async fn after(pool: &PgPool, agent: AgentId, after: i64, limit: u32) -> Res
   Ok(Updates { changes, upto, more })
 }
 
-async fn moved(pool: &PgPool, agent: AgentId, after: i64, rows: i64) -> Result<Moved, Error> {
+async fn moved(pool: &PgPool, asked: Vec<(AgentId, i64)>) -> Result<Vec<Moved>, Error> {
   let failed = || reading("read what changed of an agent");
-  let rows: Vec<PgRow> = sqlx::query(MOVED).bind(agent.0).bind(after).bind(rows).fetch_all(pool).await.map_err(failed())?;
-  let taken = || -> Result<Option<Moved>, sqlx::Error> {
-    let Some(row) = rows.first() else { return Ok(None) };
-    let has_worked = row.try_get::<Option<i64>, _>("indicator")?.is_some();
-    let mut entries = Vec::with_capacity(rows.len());
+  let places: Vec<i32> = (0..).take(asked.len()).collect();
+  let (agents, after): (Vec<Uuid>, Vec<i64>) = asked.iter().map(|(agent, after)| (agent.0, *after)).unzip();
+  let rows: Vec<PgRow> =
+    sqlx::query(MOVED).bind(places).bind(agents).bind(after).bind(i64::from(ROWS_MAX) + 1).fetch_all(pool).await.map_err(failed())?;
+  let taken = || -> Result<Vec<Moved>, sqlx::Error> {
+    let mut moved: Vec<Option<Moved>> = asked.iter().map(|_| None).collect();
     for row in &rows {
+      let place = usize::try_from(row.try_get::<i32, _>("n")?).ok().and_then(|place| moved.get_mut(place)).ok_or(sqlx::Error::RowNotFound)?;
+      let of = match place {
+        Some(of) => of,
+        None => place.insert(Moved::of(row)?),
+      };
       if row.try_get::<Option<Uuid>, _>("id")?.is_some() {
-        entries.push(EntryRow::from_row(row)?);
+        of.entries.push(EntryRow::from_row(row)?);
       }
     }
-    Ok(Some(Moved {
+    moved.into_iter().collect::<Option<_>>().ok_or(sqlx::Error::RowNotFound)
+  };
+  taken().map_err(failed())
+}
+
+impl Moved {
+  /// What each row says of its agent.
+  fn of(row: &PgRow) -> Result<Self, sqlx::Error> {
+    let has_worked = row.try_get::<Option<i64>, _>("indicator")?.is_some();
+    Ok(Self {
       ordinal: row.try_get("ordinal")?,
       conversations: row.try_get("conversations")?,
       settings: row.try_get("settings")?,
       indicator: if has_worked { Some(IndicatorRow::from_row(row)?.take()) } else { None },
-      entries,
-    }))
-  };
-  taken().map_err(failed())?.ok_or_else(|| failed()(sqlx::Error::RowNotFound))
+      entries: Vec::new(),
+    })
+  }
 }

@@ -15,7 +15,7 @@ pub use fold::AccountRow;
 pub use read::{Account, all, one};
 pub use write::Rows;
 
-use crate::commit::{Fact, Projection, Statement};
+use crate::commit::{Fact, Parts, Projection};
 
 impl Projection for Rows {
   const NAME: &'static str = "accounts";
@@ -35,7 +35,7 @@ impl Projection for Rows {
     self.rows.forget(agent);
   }
 
-  fn write<'a>(&'a self, statement: &mut Statement<'a>) {
-    self.statements(statement);
+  fn write<'a>(&'a self, parts: &mut Parts<'a>) {
+    self.statements(parts);
   }
 }

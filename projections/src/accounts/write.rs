@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::fold::AccountRow;
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch does to accounts.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ const PUT: &str = "INSERT INTO accounts (agent, id, name, role, added_ms, change
   ON CONFLICT (agent, id) DO UPDATE SET name = excluded.name, role = excluded.role, added_ms = excluded.added_ms, changed = excluded.changed";
 
 impl Rows {
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     if self.rows.is_empty() {
       return;
     }
@@ -31,6 +31,6 @@ impl Rows {
       Argument::Longs(of().map(|row| row.added.0).collect()),
       Argument::Longs(of().map(|row| row.changed).collect()),
     ];
-    statement.part(PUT, columns);
+    parts.part(PUT, columns);
   }
 }

@@ -15,7 +15,7 @@ pub use fold::AuditRow;
 pub use read::{Filter, PAGE_MAX, Page, Row, page, settlement_of};
 pub use write::Rows;
 
-use crate::commit::{Fact, Projection, Statement};
+use crate::commit::{Fact, Parts, Projection};
 
 impl Projection for Rows {
   const NAME: &'static str = "audit";
@@ -35,7 +35,7 @@ impl Projection for Rows {
     self.rows.retain(|(of, _)| *of != agent);
   }
 
-  fn write<'a>(&'a self, statement: &mut Statement<'a>) {
-    self.statements(statement);
+  fn write<'a>(&'a self, parts: &mut Parts<'a>) {
+    self.statements(parts);
   }
 }

@@ -4,7 +4,7 @@ use pa_domain::AgentId;
 
 use super::fold::AuditRow;
 use crate::code::Code as _;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch adds to the audit.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ const ADD: &str = "INSERT INTO audit (agent, ordinal, part, position, id, type, 
   AS u(agent, ordinal, part, position, id, type, at_ms, actor, origin, cause, correlation, input_position, thing)";
 
 impl Rows {
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     if self.rows.is_empty() {
       return;
     }
@@ -37,6 +37,6 @@ impl Rows {
       Argument::Longs(of().map(|row| row.input_position).collect()),
       Argument::OptionalUuids(of().map(|row| row.thing.map(|thing| thing.0)).collect()),
     ];
-    statement.part(ADD, columns);
+    parts.part(ADD, columns);
   }
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pa_domain::{AgentId, Event, agent};
 
-use super::{Argument, Fact, Mark, Projection, Statement};
+use super::{Argument, Fact, Parts, Projection};
 use crate::system::{self, Parking};
 use crate::{accounts, audit, conversation, indicator, queue, settings, timers, usage};
 
@@ -170,39 +170,26 @@ impl Batch {
     !self.timers.is_empty()
   }
 
-  /// The one statement that moves the partition and writes every row; its answer is 1, or 0 where the partition stands elsewhere.
-  pub fn statement<'a>(&'a self, partition: u16, expected: &'a Mark, next: &'a Mark, hint: bool) -> Statement<'a> {
-    let mut statement = system::write::moving(partition, expected, next);
-    self.write_rows(&mut statement);
-    system::write::end(&mut statement, partition, hint);
-    statement
-  }
-
-  /// The same rows with no condition on the position, for a copy that nobody else writes.
-  pub(crate) fn unguarded_statement(&self) -> Statement<'_> {
-    let mut statement = Statement::beginning("SELECT 1::bigint AS one", []);
-    self.write_rows(&mut statement);
-    statement.end("SELECT count(*) FROM committed", []);
-    statement
-  }
-
-  fn write_rows<'a>(&'a self, statement: &mut Statement<'a>) {
-    self.accounts.write(statement);
-    self.audit.write(statement);
-    self.conversation.write(statement);
-    self.indicator.write(statement);
-    self.queue.write(statement);
-    self.settings.write(statement);
-    self.timers.write(statement);
-    self.usage.write(statement);
-    system::write::progress(statement, &self.progress);
-    system::write::parked(statement, &self.parked);
+  /// Every row, as parts of the statement that moves the partition.
+  pub fn parts(&self) -> Parts<'_> {
+    let mut parts = Parts::default();
+    self.accounts.write(&mut parts);
+    self.audit.write(&mut parts);
+    self.conversation.write(&mut parts);
+    self.indicator.write(&mut parts);
+    self.queue.write(&mut parts);
+    self.settings.write(&mut parts);
+    self.timers.write(&mut parts);
+    self.usage.write(&mut parts);
+    system::write::progress(&mut parts, &self.progress);
+    system::write::parked(&mut parts, &self.parked);
     if !self.erased.is_empty() {
       let erased: Vec<_> = self.erased.iter().map(|agent| agent.0).collect();
       for text in crate::schema::ERASURES {
-        statement.part(text, [Argument::Uuids(erased.clone())]);
+        parts.part(text, [Argument::Uuids(erased.clone())]);
       }
     }
+    parts
   }
 
   fn merge(&mut self, fact: &Fact<'_>, folded: Folded) {

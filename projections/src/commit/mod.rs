@@ -14,6 +14,7 @@ pub mod memory;
 pub mod merged;
 pub mod postgres;
 pub mod statement;
+pub mod together;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub use batch::{Batch, Folded, fold};
 pub use fact::{Fact, Mark};
 pub use memory::MemoryStore;
 pub use postgres::PostgresStore;
-pub use statement::{Argument, Statement};
+pub use statement::{Argument, Parts, Statement};
 
 use crate::Error;
 
@@ -46,8 +47,8 @@ pub trait Projection: Default {
   fn merge(&mut self, agent: AgentId, change: Self::Change);
   /// Forgets what the batch holds of an agent.
   fn forget(&mut self, agent: AgentId);
-  /// Adds the statements that write the merged rows.
-  fn write<'a>(&'a self, statement: &mut Statement<'a>);
+  /// Adds the parts of the statement that write the merged rows.
+  fn write<'a>(&'a self, parts: &mut Parts<'a>);
 }
 
 /// Where a partition's reader resumes and who is skipped.

@@ -14,12 +14,15 @@ use sqlx::postgres::PgPoolOptions;
 use std::time::Duration;
 use uuid::Uuid;
 
-use super::statement::short;
+use super::statement::{Parts, short};
+use super::together::{LARGE, Together};
 use super::{Batch, Loaded, Mark, Outcome, ReadStore};
 use crate::Error;
 use crate::error::{reading, writing};
+use crate::live::{Live, look};
+use crate::system::write::{self, Move};
 
-/// Batches that are written at the same time. More would cut the same facts into smaller batches and cost the two cores of a small machine more than they gain.
+/// Statements that are written at the same time: large batches one each, the small ones together. More would cost the two cores of a small machine more than they gain.
 pub const WRITERS: u32 = 2;
 /// Loading and probing beside the writers.
 const OTHERS: u32 = 1;
@@ -36,6 +39,7 @@ const PLANNING: [(&str, &str); 5] =
 pub struct PostgresStore {
   pool: PgPool,
   hint: AtomicBool,
+  together: Together,
 }
 
 impl PostgresStore {
@@ -48,7 +52,7 @@ impl PostgresStore {
       .acquire_timeout(ACQUIRE_TIMEOUT)
       .test_before_acquire(false)
       .connect_lazy_with(options);
-    Self { pool, hint: AtomicBool::new(false) }
+    Self { pool, hint: AtomicBool::new(false), together: Together::default() }
   }
 
   /// Whether commits tell other processes; only while there are some, because a NOTIFY makes commits wait for each other.
@@ -56,9 +60,26 @@ impl PostgresStore {
     self.hint.store(hint, Ordering::Relaxed);
   }
 
+  /// Tells `live` how far the agents are that somebody waits for: when another process has moved a partition, nobody else here says so.
+  ///
+  /// # Errors
+  /// The read model can't be read.
+  pub async fn tell(&self, live: &Live) -> Result<(), Error> {
+    look(&self.pool, live).await
+  }
+
   /// Ends its connections.
   pub async fn close(&self) {
     self.pool.close().await;
+  }
+
+  /// Moves partitions and writes rows, in one statement.
+  pub(super) async fn write(&self, moves: &[Move], parts: Parts<'_>) -> Result<Outcome, Error> {
+    let hint = moves.first().map(|first| first.partition).filter(|_| self.hint.load(Ordering::Relaxed));
+    let statement = write::end(write::moving(moves).with(parts), hint);
+    let mut connection = self.pool.acquire().await.map_err(reading("reach the read model"))?;
+    let moved = statement.fetch(&mut connection).await.map_err(of_write)?;
+    Ok(if moved == 1 { Outcome::Committed } else { Outcome::Stale })
   }
 
   /// Names the log of every partition's position: for a schema whose content was folded from it.
@@ -104,15 +125,16 @@ impl ReadStore for PostgresStore {
   }
 
   async fn commit(&self, partition: u16, expected: &Mark, next: &Mark, batch: &Batch) -> Result<Outcome, Error> {
-    let statement = batch.statement(partition, expected, next, self.hint.load(Ordering::Relaxed));
-    let mut connection = self.pool.acquire().await.map_err(reading("reach the read model"))?;
-    let moved = statement.fetch(&mut connection).await.map_err(of_write)?;
-    Ok(if moved == 1 { Outcome::Committed } else { Outcome::Stale })
+    let moves = Move { partition, expected: expected.clone(), next: next.clone() };
+    if batch.facts() >= LARGE {
+      return self.write(&[moves], batch.parts()).await;
+    }
+    self.together.commit(self, moves, batch).await
   }
 
   async fn probe(&self, batch: &Batch) -> Result<Option<String>, Error> {
     let mut tx = self.pool.begin().await.map_err(reading("begin to try a batch"))?;
-    let tried = batch.unguarded_statement().fetch(&mut tx).await;
+    let tried = write::unguarded(batch.parts()).fetch(&mut tx).await;
     match tried.map_err(of_write) {
       Ok(_) => {
         tx.rollback().await.map_err(reading("take a tried batch back"))?;

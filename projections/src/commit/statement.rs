@@ -1,8 +1,9 @@
 //! One statement for a whole batch, made of one part for each table and kind of change that the batch has.
 //!
-//! Every part reads `committed`, the update of the partition's position: where the position is another one than expected, `committed` is empty and no part writes
-//! anything. One statement is one round trip and one transaction, and a batch without changes of a table pays nothing for that table. Texts repeat from batch to
-//! batch (few combinations occur), so the server prepares each once.
+//! Every part reads `committed`, which has one row where the partition's position is the expected one and was moved, and none otherwise: then no part writes
+//! anything. Batches of several partitions may share a statement: the same part of each is then one part with the rows of all, and all positions move or none. One
+//! statement is one round trip and one transaction, and a batch without changes of a table pays nothing for that table. Texts repeat from batch to batch (few
+//! combinations occur), so the server prepares each once.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,8 +19,8 @@ pub enum Argument<'a> {
   Uuid(Uuid),
   Long(i64),
   Short(i16),
-  Bytes(&'a [u8]),
-  Text(&'a str),
+  Bytes(Vec<u8>),
+  Text(&'static str),
   Uuids(Vec<Uuid>),
   OptionalUuids(Vec<Option<Uuid>>),
   Longs(Vec<i64>),
@@ -31,6 +32,7 @@ pub enum Argument<'a> {
   OptionalBooleans(Vec<Option<bool>>),
   Texts(Vec<Cow<'a, str>>),
   OptionalTexts(Vec<Option<Cow<'a, str>>>),
+  ByteStrings(Vec<Vec<u8>>),
 }
 
 impl<'a> Argument<'a> {
@@ -43,67 +45,153 @@ impl<'a> Argument<'a> {
   pub fn optional_texts(values: impl Iterator<Item = Option<&'a str>>) -> Self {
     Self::OptionalTexts(values.map(|value| value.map(storable)).collect())
   }
+
+  /// Adds the rows of the same column of another batch.
+  fn append(&mut self, more: Self) {
+    match (self, more) {
+      (Self::Uuids(rows), Self::Uuids(more)) => rows.extend(more),
+      (Self::OptionalUuids(rows), Self::OptionalUuids(more)) => rows.extend(more),
+      (Self::Longs(rows), Self::Longs(more)) => rows.extend(more),
+      (Self::OptionalLongs(rows), Self::OptionalLongs(more)) => rows.extend(more),
+      (Self::Ints(rows), Self::Ints(more)) => rows.extend(more),
+      (Self::OptionalInts(rows), Self::OptionalInts(more)) => rows.extend(more),
+      (Self::Shorts(rows), Self::Shorts(more)) => rows.extend(more),
+      (Self::Booleans(rows), Self::Booleans(more)) => rows.extend(more),
+      (Self::OptionalBooleans(rows), Self::OptionalBooleans(more)) => rows.extend(more),
+      (Self::Texts(rows), Self::Texts(more)) => rows.extend(more),
+      (Self::OptionalTexts(rows), Self::OptionalTexts(more)) => rows.extend(more),
+      (Self::ByteStrings(rows), Self::ByteStrings(more)) => rows.extend(more),
+      (rows, more) => unreachable!("a part has the same columns in every batch, each of them an array: {rows:?} {more:?}"),
+    }
+  }
+
+  fn into_owned(self) -> Argument<'static> {
+    match self {
+      Self::Uuid(value) => Argument::Uuid(value),
+      Self::Long(value) => Argument::Long(value),
+      Self::Short(value) => Argument::Short(value),
+      Self::Bytes(value) => Argument::Bytes(value),
+      Self::Text(value) => Argument::Text(value),
+      Self::Uuids(rows) => Argument::Uuids(rows),
+      Self::OptionalUuids(rows) => Argument::OptionalUuids(rows),
+      Self::Longs(rows) => Argument::Longs(rows),
+      Self::OptionalLongs(rows) => Argument::OptionalLongs(rows),
+      Self::Ints(rows) => Argument::Ints(rows),
+      Self::OptionalInts(rows) => Argument::OptionalInts(rows),
+      Self::Shorts(rows) => Argument::Shorts(rows),
+      Self::Booleans(rows) => Argument::Booleans(rows),
+      Self::OptionalBooleans(rows) => Argument::OptionalBooleans(rows),
+      Self::Texts(rows) => Argument::Texts(rows.into_iter().map(|text| Cow::Owned(text.into_owned())).collect()),
+      Self::OptionalTexts(rows) => Argument::OptionalTexts(rows.into_iter().map(|text| text.map(|text| Cow::Owned(text.into_owned()))).collect()),
+      Self::ByteStrings(rows) => Argument::ByteStrings(rows),
+    }
+  }
 }
 
-/// The statement under construction.
+/// A text in which each `?` stands for the next of its arguments.
 #[derive(Clone, Debug, Default)]
-pub struct Statement<'a> {
-  text: String,
-  parts: usize,
+struct Piece<'a> {
+  text: &'static str,
   arguments: Vec<Argument<'a>>,
 }
 
-impl<'a> Statement<'a> {
-  /// Begins with the part that every other part reads, as `WITH committed AS (…)`; each `?` of a part stands for its next argument.
-  pub fn beginning(committed: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) -> Self {
-    let mut statement = Self { text: String::with_capacity(4_096), parts: 0, arguments: Vec::with_capacity(96) };
-    statement.text.push_str("WITH committed AS (");
-    statement.push(committed, arguments);
-    statement.text.push(')');
-    statement
+impl<'a> Piece<'a> {
+  fn new(text: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) -> Self {
+    let piece = Self { text, arguments: arguments.into_iter().collect() };
+    debug_assert_eq!(text.matches('?').count(), piece.arguments.len(), "every ? has its argument: {text}");
+    piece
   }
+}
 
+/// The rows of a batch: for each table and kind of change one part, whose arguments are columns.
+#[derive(Clone, Debug, Default)]
+pub struct Parts<'a>(Vec<Piece<'a>>);
+
+impl<'a> Parts<'a> {
   /// Adds a part.
   pub fn part(&mut self, text: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) {
-    self.parts += 1;
-    write!(self.text, ", part{} AS (", self.parts).expect("a string takes every text");
-    self.push(text, arguments);
-    self.text.push(')');
+    self.0.push(Piece::new(text, arguments));
+  }
+
+  /// The same rows, borrowing nothing.
+  pub(crate) fn into_owned(self) -> Parts<'static> {
+    let owned = |piece: Piece<'a>| Piece { text: piece.text, arguments: piece.arguments.into_iter().map(Argument::into_owned).collect() };
+    Parts(self.0.into_iter().map(owned).collect())
+  }
+
+  /// Adds the rows of another batch. The two have no agent in common: no row of one is the other's.
+  pub(crate) fn append(&mut self, more: Self) {
+    for piece in more.0 {
+      match self.0.iter_mut().find(|known| known.text == piece.text) {
+        Some(known) => known.arguments.iter_mut().zip(piece.arguments).for_each(|(column, rows)| column.append(rows)),
+        None => self.0.push(piece),
+      }
+    }
+  }
+}
+
+/// A whole statement.
+#[derive(Clone, Debug)]
+pub struct Statement<'a> {
+  beginning: Piece<'a>,
+  parts: Parts<'a>,
+  end: Piece<'a>,
+}
+
+impl<'a> Statement<'a> {
+  /// Begins with `WITH …, committed AS (…)`, the row or none that every part reads.
+  pub fn beginning(text: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) -> Self {
+    Self { beginning: Piece::new(text, arguments), parts: Parts::default(), end: Piece::default() }
+  }
+
+  /// With the rows of a batch.
+  #[must_use]
+  pub fn with(mut self, parts: Parts<'a>) -> Self {
+    self.parts.append(parts);
+    self
   }
 
   /// Ends the statement with the query whose answer is read.
-  pub fn end(&mut self, text: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) {
-    self.text.push(' ');
-    self.push(text, arguments);
+  #[must_use]
+  pub fn end(mut self, text: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) -> Self {
+    self.end = Piece::new(text, arguments);
+    self
   }
 
   /// The whole text.
-  pub fn text(&self) -> &str {
-    &self.text
+  pub fn text(&self) -> String {
+    let (mut text, mut number) = (String::with_capacity(6_144), 0);
+    push(&mut text, &mut number, self.beginning.text);
+    for (part, piece) in self.parts.0.iter().enumerate() {
+      write!(text, ", part{} AS (", part + 1).expect("a string takes every text");
+      push(&mut text, &mut number, piece.text);
+      text.push(')');
+    }
+    text.push(' ');
+    push(&mut text, &mut number, self.end.text);
+    text
   }
 
   /// Sends the statement, which ends with a query for one number.
   pub async fn fetch(&self, connection: &mut PgConnection) -> Result<i64, sqlx::Error> {
     // Safe: the text consists of static parts and numbers.
-    let mut query = sqlx::query(AssertSqlSafe(self.text.clone()));
-    for argument in &self.arguments {
+    let mut query = sqlx::query(AssertSqlSafe(self.text()));
+    let pieces = std::iter::once(&self.beginning).chain(&self.parts.0).chain(std::iter::once(&self.end));
+    for argument in pieces.flat_map(|piece| &piece.arguments) {
       query = bind(query, argument);
     }
     sqlx::Row::try_get(&query.fetch_one(connection).await?, 0)
   }
+}
 
-  fn push(&mut self, text: &'static str, arguments: impl IntoIterator<Item = Argument<'a>>) {
-    let mut pieces = text.split('?');
-    self.text.push_str(pieces.next().expect("a split has a first piece"));
-    let before = self.arguments.len();
-    self.arguments.extend(arguments);
-    let mut number = before;
-    for piece in pieces {
-      number += 1;
-      write!(self.text, "${number}").expect("a string takes every text");
-      self.text.push_str(piece);
-    }
-    debug_assert_eq!(number, self.arguments.len(), "every ? has its argument: {text}");
+/// Writes a piece's text, with each `?` numbered.
+fn push(text: &mut String, number: &mut usize, piece: &str) {
+  let mut between = piece.split('?');
+  text.push_str(between.next().expect("a split has a first piece"));
+  for between in between {
+    *number += 1;
+    write!(text, "${number}").expect("a string takes every text");
+    text.push_str(between);
   }
 }
 
@@ -112,7 +200,7 @@ fn bind<'q>(query: Query<'q, Postgres, PgArguments>, argument: &'q Argument<'_>)
     Argument::Uuid(value) => query.bind(*value),
     Argument::Long(value) => query.bind(*value),
     Argument::Short(value) => query.bind(*value),
-    Argument::Bytes(value) => query.bind(*value),
+    Argument::Bytes(value) => query.bind(value),
     Argument::Text(value) => query.bind(*value),
     Argument::Uuids(values) => query.bind(values),
     Argument::OptionalUuids(values) => query.bind(values),
@@ -125,6 +213,7 @@ fn bind<'q>(query: Query<'q, Postgres, PgArguments>, argument: &'q Argument<'_>)
     Argument::OptionalBooleans(values) => query.bind(values),
     Argument::Texts(values) => query.bind(values),
     Argument::OptionalTexts(values) => query.bind(values),
+    Argument::ByteStrings(values) => query.bind(values),
   }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use write::EntryWrite;
 pub use write::Rows;
 
 use crate::code::codes;
-use crate::commit::{Fact, Projection, Statement};
+use crate::commit::{Fact, Parts, Projection};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,7 +97,7 @@ impl Projection for Rows {
     self.drop_agent(agent);
   }
 
-  fn write<'a>(&'a self, statement: &mut Statement<'a>) {
-    self.statements(statement);
+  fn write<'a>(&'a self, parts: &mut Parts<'a>) {
+    self.statements(parts);
   }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::fold::{Change, NewEntry, Opened, Patch};
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch does to conversations.
 #[derive(Debug, Default)]
@@ -106,9 +106,9 @@ impl Rows {
     self.entries.put(agent, entry.id, EntryWrite::Enter(entry), EntryWrite::merge);
   }
 
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     if !self.opened.is_empty() {
-      statement.part(OPEN, open(&self.opened));
+      parts.part(OPEN, open(&self.opened));
     }
     let (mut entered, mut patched) = (Vec::new(), Vec::new());
     for (agent, _, write) in self.entries.iter() {
@@ -118,13 +118,13 @@ impl Rows {
       }
     }
     if !entered.is_empty() {
-      statement.part(ENTER, enter(&entered));
+      parts.part(ENTER, enter(&entered));
     }
     if !patched.is_empty() {
-      statement.part(PATCH, patch(&patched));
+      parts.part(PATCH, patch(&patched));
     }
     if !self.attachments.is_empty() {
-      statement.part(ATTACH, attach(&self.attachments));
+      parts.part(ATTACH, attach(&self.attachments));
     }
   }
 }

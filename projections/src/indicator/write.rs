@@ -2,7 +2,7 @@
 
 use super::fold::Change;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch does to indicators.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ const MOVE: &str = "INSERT INTO indicator AS i (agent, running, failed_message, 
   failed_ordinal = coalesce(excluded.failed_ordinal, i.failed_ordinal), failed_code = coalesce(excluded.failed_code, i.failed_code), changed = excluded.changed";
 
 impl Rows {
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     if self.rows.is_empty() {
       return;
     }
@@ -30,6 +30,6 @@ impl Rows {
       Argument::optional_texts(failed().map(|failed| failed.map(|failed| failed.code.as_str()))),
       Argument::Longs(of().map(|row| row.changed).collect()),
     ];
-    statement.part(MOVE, columns);
+    parts.part(MOVE, columns);
   }
 }

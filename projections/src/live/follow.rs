@@ -62,8 +62,11 @@ async fn hint(listener: &mut Option<PgListener>) -> bool {
   }
 }
 
-/// Reads how far the watched agents are. What changed besides is not told, so whoever waits for work or timers is woken with every look.
-async fn look(pool: &PgPool, live: &Live) -> Result<(), Error> {
+/// Reads how far the watched agents are, and tells it. What changed besides is not told, so whoever waits for work or timers is woken with every look.
+///
+/// # Errors
+/// The read model can't be read.
+pub async fn look(pool: &PgPool, live: &Live) -> Result<(), Error> {
   for agents in live.watched().chunks(AGENTS_AT_ONCE) {
     for (agent, ordinal) in system::progress_of_many(pool, agents).await? {
       live.learn(agent, ordinal);

@@ -19,7 +19,7 @@ use sqlx::PgPool;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
-pub use follow::follow;
+pub use follow::{follow, look};
 
 use crate::{Error, system};
 

@@ -20,7 +20,7 @@ pub use write::Rows;
 pub(crate) use write::{CallWrite, JobWrite};
 
 use crate::code::codes;
-use crate::commit::{Fact, Projection, Statement};
+use crate::commit::{Fact, Parts, Projection};
 
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl Projection for Rows {
     self.drop_agent(agent);
   }
 
-  fn write<'a>(&'a self, statement: &mut Statement<'a>) {
-    self.statements(statement);
+  fn write<'a>(&'a self, parts: &mut Parts<'a>) {
+    self.statements(parts);
   }
 }

@@ -7,7 +7,7 @@ use super::JobState;
 use super::fold::{CallRow, Change, JobPatch, JobRow};
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch does to the queue.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl Rows {
     self.jobs.iter().any(|(_, _, write)| waits(write)) || self.calls.iter().any(|(_, _, write)| *write == CallWrite::Delete)
   }
 
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     let (mut put, mut patched, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
     for (agent, id, write) in self.jobs.iter() {
       match write {
@@ -101,18 +101,18 @@ impl Rows {
       }
     }
     if !put.is_empty() {
-      statement.part(PUT_JOBS, put_jobs(&put));
+      parts.part(PUT_JOBS, put_jobs(&put));
     }
     if !patched.is_empty() {
-      statement.part(PATCH_JOBS, patch_jobs(&patched));
+      parts.part(PATCH_JOBS, patch_jobs(&patched));
     }
     if !deleted.is_empty() {
-      statement.part(DELETE_JOBS, keys(&deleted));
+      parts.part(DELETE_JOBS, keys(&deleted));
     }
-    self.call_statements(statement);
+    self.call_statements(parts);
   }
 
-  fn call_statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  fn call_statements<'a>(&'a self, parts: &mut Parts<'a>) {
     let (mut put, mut unknown, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
     for (agent, id, write) in self.calls.iter() {
       match write {
@@ -122,7 +122,7 @@ impl Rows {
       }
     }
     if !put.is_empty() {
-      statement.part(PUT_CALLS, put_calls(&put));
+      parts.part(PUT_CALLS, put_calls(&put));
     }
     if !unknown.is_empty() {
       let columns = [
@@ -130,10 +130,10 @@ impl Rows {
         Argument::Uuids(unknown.iter().map(|(_, id, _)| *id).collect()),
         Argument::Longs(unknown.iter().map(|(_, _, changed)| *changed).collect()),
       ];
-      statement.part(UNKNOWN_CALLS, columns);
+      parts.part(UNKNOWN_CALLS, columns);
     }
     if !deleted.is_empty() {
-      statement.part(DELETE_CALLS, keys(&deleted));
+      parts.part(DELETE_CALLS, keys(&deleted));
     }
   }
 }

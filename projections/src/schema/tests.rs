@@ -77,7 +77,7 @@ async fn emptying_a_schema_says_why_and_happens_once() {
   let seen = schemas.positions(&model.schema).await.unwrap();
   assert!(schemas.reset(&model.schema, &seen, "the log is another one", 7).await.unwrap());
   assert!(!schemas.reset(&model.schema, &seen, "again", 8).await.unwrap(), "somebody else was faster");
-  assert_eq!(system::rebuilt_because(&model.pool).await.unwrap().as_deref(), Some("the log is another one"));
+  assert_eq!(system::rebuilt(&model.pool).await.unwrap().map(|rebuilt| rebuilt.because).as_deref(), Some("the log is another one"));
   assert_eq!(system::progress(&model.pool, agent(1)).await.unwrap(), 0);
   assert!(model.tables().await.values().all(Vec::is_empty));
   let loaded = model.store.load(PARTITION, LOG).await.unwrap();

@@ -14,7 +14,7 @@ pub use fold::SettingsRow;
 pub use read::{Settings, of};
 pub use write::Rows;
 
-use crate::commit::{Fact, Projection, Statement};
+use crate::commit::{Fact, Parts, Projection};
 
 impl Projection for Rows {
   const NAME: &'static str = "settings";
@@ -34,7 +34,7 @@ impl Projection for Rows {
     self.rows.forget(agent);
   }
 
-  fn write<'a>(&'a self, statement: &mut Statement<'a>) {
-    self.statements(statement);
+  fn write<'a>(&'a self, parts: &mut Parts<'a>) {
+    self.statements(parts);
   }
 }

@@ -3,7 +3,7 @@
 use super::fold::SettingsRow;
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch does to settings.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ const PUT: &str = "INSERT INTO settings (agent, version, time_zone, language, co
   model = excluded.model, effort = excluded.effort, name = excluded.name, avatar = excluded.avatar, changed = excluded.changed";
 
 impl Rows {
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     if self.rows.is_empty() {
       return;
     }
@@ -34,6 +34,6 @@ impl Rows {
       Argument::texts(of().map(|row| row.avatar.as_str())),
       Argument::Longs(self.rows.iter().map(|(_, (), row)| row.changed).collect()),
     ];
-    statement.part(PUT, columns);
+    parts.part(PUT, columns);
   }
 }

@@ -7,7 +7,7 @@ mod read;
 mod tests;
 pub(crate) mod write;
 
-pub use read::{Parked, PartitionRow, parked, partitions, progress, progress_of_many, rebuilt_because};
+pub use read::{Parked, PartitionRow, Rebuilt, parked, partitions, progress, progress_of_many, rebuilt};
 pub use write::Parking;
 
 /// The tables of this folder.

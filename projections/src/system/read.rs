@@ -1,6 +1,6 @@
 //! What the system page, `atLeast` and the projector read.
 
-use pa_domain::AgentId;
+use pa_domain::{AgentId, Timestamp};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -54,9 +54,18 @@ pub async fn parked(pool: &PgPool) -> Result<Vec<Parked>, Error> {
   Ok(rows.into_iter().map(|(agent, from, error)| Parked { agent: AgentId(agent), from, error }).collect())
 }
 
-/// Why the read model was emptied and built anew, if that happened while it stood.
-pub async fn rebuilt_because(pool: &PgPool) -> Result<Option<String>, Error> {
-  sqlx::query_scalar("SELECT because FROM rebuilt").fetch_optional(pool).await.map_err(reading("read why the read model was rebuilt"))
+/// That the read model was emptied and folded anew while it stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+  pub because: String,
+  pub at: Timestamp,
+}
+
+/// When the read model was last emptied and folded anew, and why, if that happened.
+pub async fn rebuilt(pool: &PgPool) -> Result<Option<Rebuilt>, Error> {
+  let row: Option<(String, i64)> =
+    sqlx::query_as("SELECT because, at_ms FROM rebuilt").fetch_optional(pool).await.map_err(reading("read why the read model was rebuilt"))?;
+  Ok(row.map(|(because, at)| Rebuilt { because, at: Timestamp(at) }))
 }
 
 /// The agent's newest ordinal in the read model; 0 for none.

@@ -1,6 +1,6 @@
 //! Positions and progress.
 
-use super::{partitions, progress, progress_of_many, rebuilt_because};
+use super::{partitions, progress, progress_of_many, rebuilt};
 use crate::testing::story::{PARTITION, agent, everything, mark};
 use crate::tests::Model;
 
@@ -16,5 +16,5 @@ async fn positions_and_progress_move_with_the_rows() {
   seen.sort();
   assert_eq!(seen, two.map(|id| (id, story.ordinal(id))));
   assert_eq!(progress(&model.pool, agent(8)).await.unwrap(), 0);
-  assert_eq!(rebuilt_because(&model.pool).await.unwrap(), None);
+  assert_eq!(rebuilt(&model.pool).await.unwrap(), None);
 }

@@ -5,6 +5,7 @@ mod parking;
 mod plans;
 mod replay;
 mod resuming;
+mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

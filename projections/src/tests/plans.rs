@@ -68,7 +68,7 @@ async fn read_everything(pool: &PgPool) {
   queue::open_calls(pool, id, ids[0].into()).await.unwrap();
   queue::open_calls_of_ended(pool, 20).await.unwrap();
   timers::due(pool, Timestamp(1_000), 20).await.unwrap();
-  timers::next_due(pool).await.unwrap();
+  timers::next_due(pool, Timestamp(1_000)).await.unwrap();
   system::progress(pool, id).await.unwrap();
   system::progress_of_many(pool, &[id]).await.unwrap();
 }

@@ -53,9 +53,12 @@ pub async fn due(pool: &PgPool, at: Timestamp, limit: u32) -> Result<Vec<Timer>,
     .collect()
 }
 
-/// When the next timer is due.
-pub async fn next_due(pool: &PgPool) -> Result<Option<Timestamp>, Error> {
-  let due: Option<i64> =
-    sqlx::query_scalar("SELECT due_ms FROM timers ORDER BY due_ms LIMIT 1").fetch_optional(pool).await.map_err(reading("look for the next timer"))?;
+/// When the first timer is due that is not due at an instant.
+pub async fn next_due(pool: &PgPool, after: Timestamp) -> Result<Option<Timestamp>, Error> {
+  let due: Option<i64> = sqlx::query_scalar("SELECT due_ms FROM timers WHERE due_ms > $1 ORDER BY due_ms LIMIT 1")
+    .bind(after.0)
+    .fetch_optional(pool)
+    .await
+    .map_err(reading("look for the next timer"))?;
   Ok(due.map(Timestamp))
 }

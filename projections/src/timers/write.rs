@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::fold::{Change, TimerRow};
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch does to timers: a row, or none any more.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Rows {
     self.timers.is_empty()
   }
 
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     let (mut set, mut gone) = (Vec::new(), Vec::new());
     for (agent, id, row) in self.timers.iter() {
       match row {
@@ -50,11 +50,11 @@ impl Rows {
         Argument::OptionalUuids(of().map(|row| row.thing.map(|thing| thing.0)).collect()),
         Argument::Longs(of().map(|row| row.changed).collect()),
       ];
-      statement.part(SET, columns);
+      parts.part(SET, columns);
     }
     if !gone.is_empty() {
       let columns = [Argument::Uuids(gone.iter().map(|(agent, _)| agent.0).collect()), Argument::Uuids(gone.iter().map(|(_, id)| *id).collect())];
-      statement.part(DELETE, columns);
+      parts.part(DELETE, columns);
     }
   }
 }

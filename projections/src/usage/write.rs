@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::fold::UsageRow;
 use crate::code::Code as _;
 use crate::commit::merged::Merged;
-use crate::commit::{Argument, Statement};
+use crate::commit::{Argument, Parts};
 
 /// What a batch adds to the usage.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ const ADD: &str = "INSERT INTO usage (agent, job, step, execution, model, effort
   currency, at_ms, changed) ON CONFLICT (agent, job, step) DO NOTHING";
 
 impl Rows {
-  pub(crate) fn statements<'a>(&'a self, statement: &mut Statement<'a>) {
+  pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
     if self.rows.is_empty() {
       return;
     }
@@ -44,6 +44,6 @@ impl Rows {
       Argument::Longs(of().map(|row| row.at.0).collect()),
       Argument::Longs(of().map(|row| row.changed).collect()),
     ];
-    statement.part(ADD, columns);
+    parts.part(ADD, columns);
   }
 }

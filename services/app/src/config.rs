@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use figment::Figment;
+use figment::error::{Actual, Kind};
 use figment::providers::{Env, Format, Serialized, Toml};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -135,7 +136,7 @@ impl Config {
         _ => figment.merge(Serialized::default(key, value)),
       };
     }
-    let mut config: Self = figment.extract().context("read the configuration")?;
+    let mut config: Self = figment.extract().map_err(|errors| anyhow!("the configuration can't be used: {}", complaints(errors)))?;
     config.model.api_key = from_file(config.model.api_key, &config.model.api_key_file).context("read the file of the model's key")?;
     config.data.master_key = from_file(config.data.master_key, &config.data.master_key_file).context("read the master key's file")?;
     config.validate()?;
@@ -177,6 +178,27 @@ impl Config {
   }
 }
 
+/// What is wrong with which keys. Values are left out, because any of them may be a secret that was given under the wrong key or in the wrong form.
+fn complaints(errors: figment::Error) -> String {
+  let complaint = |error: figment::Error| {
+    let key = error.path.join(".");
+    match error.kind {
+      Kind::InvalidType(actual, expected) if !matches!(actual, Actual::Str(_)) && expected.contains("string") => {
+        let name = format!("PA__{}", error.path.join("__").to_uppercase());
+        format!("{key} must be a text; what looks like a number or a truth value needs quotes of its own: {name}='\"…\"'")
+      }
+      Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) | Kind::InvalidLength(_, expected) => format!("{key} must be {expected}"),
+      Kind::UnknownVariant(_, known) => format!("{key} must be one of {}", known.join(", ")),
+      Kind::UnknownField(field, known) => format!("{key} has no key {field}; it has {}", known.join(", ")),
+      Kind::MissingField(field) => format!("{key} lacks {field}"),
+      Kind::DuplicateField(field) => format!("{key} has {field} twice"),
+      Kind::ISizeOutOfRange(_) | Kind::USizeOutOfRange(_) => format!("{key} is out of range"),
+      Kind::Message(_) | Kind::Unsupported(_) | Kind::UnsupportedKey(..) => format!("{key} has a value that can't be used"),
+    }
+  };
+  errors.into_iter().map(complaint).collect::<Vec<_>>().join("; ")
+}
+
 fn from_file(value: SecretString, path: &str) -> Result<SecretString> {
   if path.is_empty() || !value.expose_secret().is_empty() {
     return Ok(value);
@@ -187,6 +209,8 @@ fn from_file(value: SecretString, path: &str) -> Result<SecretString> {
 
 #[cfg(test)]
 mod tests {
+  use figment::value::Value;
+
   use super::*;
 
   fn with(pairs: &'static [(&'static str, &'static str)]) -> Result<Config> {
@@ -215,6 +239,28 @@ mod tests {
     assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_PUBLIC_URL", "https://pa.example.org")]).is_ok());
     assert!(with(&[("PA_LISTEN", "nonsense")]).is_err());
     assert!(with(&[("PA_PUBLIC_URL", "https://pa.example.org/path")]).unwrap_err().to_string().contains("PA_PUBLIC_URL"));
+  }
+
+  /// A secret of digits alone is read as a number, which is no text.
+  #[test]
+  fn a_value_is_not_in_what_is_said_of_a_configuration_that_cant_be_used() {
+    for (key, value) in [
+      ("model.api_key", Value::from(7_423_918_465_u64)),
+      ("data.owner_token", Value::from(-7_423_918_465_i64)),
+      ("data.master_key", Value::from(7_423_918_465.5_f64)),
+      ("data.database_url", Value::from(vec![7_423_918_465_u64])),
+      ("log.partitions", Value::from("7423918465")),
+      ("log.partitions", Value::from(7_423_918_465_u64)),
+      ("log.sealed", Value::from("7423918465")),
+      ("model.efforts", Value::from(vec!["7423918465"])),
+    ] {
+      let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Serialized::default(key, value));
+      let error = format!("{:#}", Config::from(figment, |_| None).unwrap_err());
+      assert!(error.contains(key) && !error.contains("7423918465") && !error.contains("7.42"), "{error}");
+    }
+    let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Serialized::default("model.api_key", 7));
+    let error = format!("{:#}", Config::from(figment, |_| None).unwrap_err());
+    assert!(error.contains("PA__MODEL__API_KEY='"), "it says how to write it: {error}");
   }
 
   #[test]

@@ -29,5 +29,9 @@ pub(crate) fn start(config: &Config, storage: &Storage, shared: &Shared, stop: &
     appender: shared.appender("pa/scheduler"),
     clock: Arc::clone(&shared.clock),
   };
-  shared.tasks.spawn(scheduler::run(parts, stop.clone()));
+  let (shared, stop) = (shared.clone(), stop.clone());
+  shared.tasks.clone().spawn(async move {
+    shared.has_read_model(&stop).await;
+    scheduler::run(parts, stop).await;
+  });
 }

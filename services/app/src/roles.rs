@@ -142,10 +142,7 @@ fn reply(config: &Config, shared: &Shared, models: &model::Models, stop: &Cancel
   };
   let (shared, stop) = (shared.clone(), stop.clone());
   Ok(shared.tasks.clone().spawn(async move {
-    // The queue is a part of the read model, which a projector may still be building.
-    while !stop.is_cancelled() && !shared.schema.exists(&shared.control).await.unwrap_or(false) {
-      tokio::time::sleep(LOOK_EVERY).await;
-    }
+    shared.has_read_model(&stop).await;
     agent::run(parts, stop).await;
   }))
 }

@@ -1,6 +1,7 @@
 //! Puts the parts together that every role shares.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
@@ -28,6 +29,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::storage::Storage;
+
+/// How often it is looked whether a read model that is being built is there.
+const READ_MODEL_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What the stages of one process share.
 #[derive(Clone)]
@@ -96,6 +100,13 @@ async fn saved_states(storage: &Storage, identity: &Identity) -> Result<Vec<Fenc
 }
 
 impl Shared {
+  /// Returns when the read model is there, which a projector may still be building, or at a stop.
+  pub(crate) async fn has_read_model(&self, stop: &CancellationToken) {
+    while !stop.is_cancelled() && !self.schema.exists(&self.control).await.unwrap_or(false) {
+      tokio::time::sleep(READ_MODEL_LOOK_EVERY).await;
+    }
+  }
+
   /// An appender whose records name `source`.
   pub(crate) fn appender(&self, source: &str) -> Appender {
     let keys = Arc::clone(&self.keys) as Arc<dyn Keys>;

@@ -90,6 +90,22 @@ pub mod notice {
   pub const TASK_LOOPED: &str = "TASK_LOOPED";
   /// A task's model ended without a result; what it wrote last stands on the task.
   pub const INCOMPLETE: &str = "INCOMPLETE";
-  /// A worker reported a failure under a name that is none.
+  /// The model refuses this request.
+  pub const MODEL_REFUSED: &str = "MODEL_REFUSED";
+  /// The model's service could not be reached, or gave no usable answer, within the tries that a request has.
+  pub const MODEL_UNAVAILABLE: &str = "MODEL_UNAVAILABLE";
+  /// The model's service does not take our key.
+  pub const MODEL_UNAUTHORIZED: &str = "MODEL_UNAUTHORIZED";
+  /// The account at the model's service has no credit.
+  pub const MODEL_OUT_OF_CREDIT: &str = "MODEL_OUT_OF_CREDIT";
+  /// The configured model or address is none.
+  pub const MODEL_NOT_CONFIGURED: &str = "MODEL_NOT_CONFIGURED";
+  /// The message is longer than the model's window, even without any history.
+  pub const CONTEXT_TOO_LONG: &str = "CONTEXT_TOO_LONG";
+  /// The model gave no words, also when it was asked for them alone.
+  pub const MODEL_SAID_NOTHING: &str = "MODEL_SAID_NOTHING";
+  /// The model went on and on without coming to an answer.
+  pub const TOO_MANY_STEPS: &str = "TOO_MANY_STEPS";
+  /// Something of our own is broken, or a worker reported a failure under a name that is none.
   pub const FAILED: &str = "FAILED";
 }

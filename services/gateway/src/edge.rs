@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::{Places, Sessions, Sockets, Throttle};
 use crate::graphql::{self, Schema};
+use crate::http::body::Discarding;
 use crate::http::headers::page_policy;
 use crate::http::operations::{Metrics, Readiness};
 use crate::limits::{MUTATIONS_MAX, SOCKETS_MAX, UPLOADS_MAX};
@@ -101,6 +102,11 @@ impl Edge {
       socket_places: Arc::new(Semaphore::new(SOCKETS_MAX)),
       parts,
     }))
+  }
+
+  /// Where refused bodies are taken in.
+  pub(crate) fn discarding(&self) -> Discarding<'_> {
+    Discarding { tasks: &self.tasks, stop: &self.shutdown }
   }
 
   /// The part of the read schema's name that stands in cursors.

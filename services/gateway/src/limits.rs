@@ -4,10 +4,11 @@ use std::time::Duration;
 
 /// Bytes of a GraphQL request: the longest message (256 KiB of text, escaped up to six times by a careless client) fits.
 pub(crate) const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Bytes of a refused body that are read and thrown away, so that the client can read the answer before the connection closes.
-pub(crate) const DISCARDED_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How long the rest of a refused body is awaited.
-pub(crate) const DISCARD_WITHIN: Duration = Duration::from_secs(2);
+/// Bytes of a refused body that are read and thrown away, so that the client can read the answer before the connection closes: three times the largest file that is
+/// taken. Whoever goes on sending beyond it sees the connection end.
+pub(crate) const DISCARDED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long the rest of a refused body is awaited: what common servers give a slow line.
+pub(crate) const DISCARD_WITHIN: Duration = Duration::from_secs(30);
 /// Time for a whole GraphQL request to arrive: 2 MiB over a slow line.
 pub(crate) const REQUEST_WITHIN: Duration = Duration::from_mins(1);
 /// Time for a whole file to arrive: 20 MiB over a slow line.
@@ -37,6 +38,10 @@ pub(crate) const PAGE_DEFAULT: i32 = 50;
 pub(crate) const REQUEST_KEY_CHARS_MAX: usize = 200;
 /// How long a mutation waits for its decision, and a query for `atLeast` (design.md 4 and 7).
 pub(crate) const DECISION_WITHIN: Duration = Duration::from_secs(2);
+/// How long a request waits for storage that is away, so that a restart of the database is a pause and no error; and the pause between two tries, of which each may
+/// find one more connection dead.
+pub(crate) const STORAGE_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const STORAGE_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// Mutations under way in one process: each holds a task and at most one record in memory.
 pub(crate) const MUTATIONS_MAX: usize = 1_024;
 

@@ -61,8 +61,8 @@ const IMPURE: &str = r"(?x)
     \basync\b | \.await\b | \bstd::(fs|net|env|process|thread)\b | \bSystemTime\b | \bInstant\b
     | ::now\(\) | \bnow_v7\b | \bnew_v4\b | \brand:: | \be?println!";
 
-/// Libraries of which a second crypto or TLS provider would come along.
-const OTHER_PROVIDERS: [&str; 3] = ["openssl", "openssl-sys", "native-tls"];
+/// Libraries of which a second crypto or TLS provider would come along, and the one that may bring it: librdkafka can use no other than OpenSSL.
+const OTHER_PROVIDERS: [(&str, &[&str]); 3] = [("openssl", &[]), ("openssl-sys", &["rdkafka-sys"]), ("native-tls", &[])];
 
 struct Manifest {
   name: String,
@@ -172,8 +172,15 @@ fn the_event_log_speaks_sql_in_its_postgres_adapter_only() {
 fn one_crypto_and_tls_provider_serves_all() {
   let lock: toml::Table = toml::from_str(&tree::read("Cargo.lock")).expect("the lock file is valid");
   let packages = lock["package"].as_array().expect("the lock file lists packages");
-  let problems: Vec<_> =
-    packages.iter().filter_map(|package| package["name"].as_str()).filter(|name| OTHER_PROVIDERS.contains(name)).map(str::to_owned).collect();
+  let uses = |package: &&toml::Value, library: &str| {
+    let used = package.get("dependencies").and_then(toml::Value::as_array);
+    used.is_some_and(|used| used.iter().filter_map(toml::Value::as_str).any(|used| used.split(' ').next() == Some(library)))
+  };
+  let mut problems = Vec::new();
+  for (library, may_use) in OTHER_PROVIDERS {
+    let named = packages.iter().filter(|package| uses(package, library)).filter_map(|package| package["name"].as_str());
+    problems.extend(named.filter(|name| !may_use.contains(name)).map(|name| format!("{name} uses {library}")));
+  }
   expect_none("aws-lc-rs is the one provider", &problems);
 }
 

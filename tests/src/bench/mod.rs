@@ -37,6 +37,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use futures::future::LocalBoxFuture;
+use tokio::signal::unix::{SignalKind, signal};
 
 use line::Printer;
 use options::Options;
@@ -88,9 +89,18 @@ async fn run() -> Result<()> {
   let mut bench = Bench { options, server, printer };
   tokio::select! {
     ran = figures(&mut bench) => ran?,
-    stopped = tokio::signal::ctrl_c() => stopped.context("listen for an interrupt")?,
+    stopped = stopped() => stopped?,
   }
   bench.server.stop().await
+}
+
+/// Returns when somebody wants the bench to end; its Postgres ends with it.
+async fn stopped() -> Result<()> {
+  let mut terminated = signal(SignalKind::terminate()).context("listen for a termination")?;
+  tokio::select! {
+    interrupted = tokio::signal::ctrl_c() => interrupted.context("listen for an interrupt"),
+    _ = terminated.recv() => Ok(()),
+  }
 }
 
 async fn figures(bench: &mut Bench) -> Result<()> {

@@ -127,3 +127,24 @@ async fn a_phone_shows_the_conversation_without_scrolling_sideways() {
   let (_, _, wide, high) = browser.place("button[aria-label='Attach files']").await;
   assert!(wide >= 32.0 && high >= 32.0, "{wide} {high}");
 }
+
+/// The log was exchanged behind the read model: the page says that all was read anew, once, and where it says how the system is, it says why.
+#[tokio::test]
+async fn a_conversation_that_was_read_anew_says_so_and_why() {
+  let (_model, mut product, browser) = answered("en-US", &["--window-size=1280,900"], None).await;
+  browser.gone("[data-testid=folded-anew-note]").await;
+  assert!(product.terminate().await.success());
+  sqlx::query("UPDATE ops.log_identity SET id = gen_random_uuid()").execute(product.setup.pool()).await.unwrap();
+  product.start_again().await;
+  browser.reload().await;
+  browser.says("[data-testid=folded-anew-note]", "Read anew").await;
+  browser.shows_message("AGENT", "POSTED", "re: hello").await;
+  browser.click("[aria-haspopup=menu]").await;
+  browser.click("[role=menuitem]:nth-of-type(2)").await;
+  browser.says("[data-testid=folded-anew]", "comes from log").await;
+  browser.reload().await;
+  browser.click("[data-testid=folded-anew-note] button").await;
+  browser.reload().await;
+  browser.shows_message("AGENT", "POSTED", "re: hello").await;
+  browser.gone("[data-testid=folded-anew-note]").await;
+}

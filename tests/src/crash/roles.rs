@@ -34,8 +34,9 @@ impl Installation {
 
   /// Starts a process of a role under a name, and waits for nothing.
   pub(super) fn launch(&mut self, name: &str, role: &str, more: &[(&str, &str)]) {
-    let listen = self.product.url.strip_prefix("http://").filter(|_| role == "gateway").unwrap_or("127.0.0.1:0").to_owned();
-    let mut env = self.product.setup.env_with(&[("PA_LISTEN", &listen)]);
+    // The gateway has the product's own port, and keeps it.
+    let listen: &[_] = if name == "gateway" { &[] } else { &[("PA_LISTEN", "127.0.0.1:0")] };
+    let mut env = self.product.setup.env_with(listen);
     env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     self.processes.insert(name.to_owned(), Process::start(name, &["run", "--role", role], &env));
   }

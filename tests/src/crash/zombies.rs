@@ -7,7 +7,7 @@ use pa_model::rehearsal::{Hold, Reply};
 
 use super::roles::Installation;
 use super::{Load, check};
-use crate::harness::{Model, Setup, eventually, text_of_last, within};
+use crate::harness::{Client, Model, Process, Setup, Socket, TOKEN, eventually, text_of_last, within};
 
 /// A worker sleeps beyond its lease with a reply half written; another one answers; the sleeper wakes with a tool call in its hands and may do nothing.
 ///
@@ -85,6 +85,55 @@ async fn a_decider_that_wakes_after_its_lease_changes_nothing() {
   // The sleeper steps down for good: it is terminated without a word of protest.
   assert!(installation.process("decider").terminate().await.success());
   assert!(dump.of("EpochAnnounced").len() >= 16, "both deciders led every partition");
+}
+
+/// Two processes project and show pages. Whichever of them writes, both pages follow; one sleeps, the other goes on alone; it wakes, and both go on.
+///
+/// A page looks by itself only every five seconds, so that a page which follows sooner, and does so each time, was told.
+#[tokio::test]
+async fn two_processes_that_project_tell_their_own_pages_and_one_that_wakes_late_spoils_nothing() {
+  const TOLD_WITHIN: Duration = Duration::from_secs(3);
+  let model = Model::echo().await;
+  let mut installation = Installation::start(Setup::new().await.model(&model)).await;
+  let elsewhere = installation.product.setup.data().with_file_name("elsewhere").display().to_string();
+  let mut pages = Vec::new();
+  for name in ["one", "two"] {
+    let env = installation.product.setup.env_with(&[("PA_DATA_DIR", &format!("{elsewhere}-{name}")), ("PA_LISTEN", "127.0.0.1:0")]);
+    let mut process = Process::start(name, &["run", "--role", "projector,gateway"], &env);
+    let url = process.prints("listening").await.unwrap_or_else(|why| panic!("{why}"));
+    pages.push((process, Client::new(&url, TOKEN)));
+  }
+  // From here on only these two project.
+  installation.process("projector").kill9();
+  let mut sockets = Vec::new();
+  for (_, client) in &pages {
+    sockets.push(client.updates(Some(&client.position().await)).await);
+  }
+  let say = async |client: &Client, text: String, sockets: &mut [Socket]| {
+    let id = client.send_surely(&text).await.id();
+    for socket in sockets {
+      let seen = socket.until(|update| update.entry().is_some_and(|(entry, status)| entry == id && status == "ANSWERED"));
+      tokio::time::timeout(TOLD_WITHIN, seen).await.unwrap_or_else(|_| panic!("{text}: a page was not told"));
+    }
+  };
+  for n in 0..12 {
+    say(&pages[n % 2].1, format!("both {n}"), &mut sockets).await;
+  }
+  let awake = pages[1].1.clone();
+  drop(sockets.remove(0));
+  pages[0].0.signal(Signal::SIGSTOP);
+  for n in 0..4 {
+    say(&awake, format!("one sleeps {n}"), &mut sockets).await;
+  }
+  pages[0].0.signal(Signal::SIGCONT);
+  let again = &pages[0].1;
+  let there = eventually("the one that slept answers", async || again.try_send("awake", "awake").await.and_then(|sent| sent.message)).await;
+  again.reply_to(&there.id).await;
+  assert_eq!(again.settled().await, awake.settled().await, "both show the same");
+  for (process, _) in &mut pages {
+    assert!(process.terminate().await.success());
+  }
+  crate::harness::check_log(&installation.product.dump());
 }
 
 /// The whole product sleeps, and a second one over the same database takes over; the first wakes, and both go on together.

@@ -140,6 +140,12 @@ impl Client {
     self.send_as(&super::fresh_key("m"), text).await
   }
 
+  /// Sends a message as the product asks its clients to: under one key, until it says what became of it.
+  pub(crate) async fn send_surely(&self, text: &str) -> Sent {
+    let key = super::fresh_key("m");
+    eventually(&format!("{text:?} is decided"), async || self.try_send(&key, text).await.filter(|sent| sent.decided)).await
+  }
+
   pub(crate) async fn send_as(&self, key: &str, text: &str) -> Sent {
     self.give(key, text).await.expect("the message is taken")
   }

@@ -28,7 +28,7 @@ pub(crate) use model::{Model, text_of_last};
 pub(crate) use process::{Process, Tool};
 pub(crate) use product::{Product, Setup, TOKEN};
 pub(crate) use proxy::Proxy;
-pub(crate) use socket::Update;
+pub(crate) use socket::{Socket, Update};
 
 /// Long enough for a busy machine with two cores; a test that waits this long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,9 +1,11 @@
 //! A product: its folder, its database, its settings, and the process that runs with them.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -66,7 +68,7 @@ impl Setup {
     let data = setup.data().display().to_string();
     let url = setup.database.as_ref().map(|database| database.url.clone());
     for (name, value) in [
-      ("PA_LISTEN", "127.0.0.1:0".to_owned()),
+      ("PA_LISTEN", format!("127.0.0.1:{}", free_port())),
       ("PA_DATA_DIR", data),
       ("PA_OWNER_TOKEN", TOKEN.to_owned()),
       ("PA_LOG", "info".to_owned()),
@@ -150,6 +152,14 @@ impl Setup {
   }
 }
 
+/// A port that a product keeps over its restarts. The system takes ports for outgoing connections from 32768 on: one of those could be taken while it is down.
+fn free_port() -> u16 {
+  static NEXT: AtomicU16 = AtomicU16::new(0);
+  let mine = u16::try_from(std::process::id() % 12_000).expect("it is small");
+  let candidate = || 20_000 + (mine + NEXT.fetch_add(1, Ordering::Relaxed) % 12_000) % 12_000;
+  std::iter::repeat_with(candidate).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("some port is free")
+}
+
 fn same(one: &Path, other: &Path) -> bool {
   fs::canonicalize(other).is_ok_and(|other| one == other)
 }
@@ -191,14 +201,18 @@ impl Product {
   /// Starts it so that it dies when it passes this fail point for the first time after it is ready.
   pub(crate) async fn start_armed(&mut self, point: &str) {
     // A start passes some points itself, how often depends on what the life before left undone.
+    let mut last = String::new();
     for passes in 1..20 {
       self.launch(&[("PA_FAIL", &format!("{point}:{passes}"))]);
       match self.ready().await {
         Ok(()) => return,
-        Err(_) => self.dies().await,
+        Err(why) => {
+          last = why;
+          self.dies().await;
+        }
       }
     }
-    panic!("{point} is passed again and again while it starts");
+    panic!("{point} is passed again and again while it starts; the last time: {last}");
   }
 
   /// Starts the process and waits for nothing.

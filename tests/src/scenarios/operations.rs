@@ -273,6 +273,9 @@ async fn a_log_that_was_replaced_makes_the_read_model_anew() {
     .unwrap();
   product.start_again().await;
   assert_eq!(product.owner().messages().await, before);
+  let system = product.owner().ask("{ system { foldedAnew { at because } } }", json!({})).await;
+  let because = system["system"]["foldedAnew"]["because"].as_str().expect("it is said that all was folded anew");
+  assert!(because.contains("comes from log"), "{because}");
   let id = product.owner().send("of the new one").await.id();
   product.owner().reply_to(&id).await;
   sound(&product);

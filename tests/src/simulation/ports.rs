@@ -284,8 +284,8 @@ impl Timers for Ports {
     Ok(self.model.store().due(at).into_iter().map(timer).collect())
   }
 
-  async fn next_due(&self) -> anyhow::Result<Option<Timestamp>> {
-    Ok(self.model.store().due(Timestamp(i64::MAX)).first().map(|(_, row)| row.due))
+  async fn next_due(&self, after: Timestamp) -> anyhow::Result<Option<Timestamp>> {
+    Ok(self.model.store().due(Timestamp(i64::MAX)).into_iter().map(|(_, row)| row.due).find(|due| *due > after))
   }
 
   async fn changed(&self) {

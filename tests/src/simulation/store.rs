@@ -319,6 +319,16 @@ impl DeciderStore for SimStore {
     self.read("look up input keys", move |rows| wanted.iter().filter_map(|key| rows.keys.get(key).cloned()).collect()).await
   }
 
+  async fn keys_of(&self, part: i16, agents: &[AgentId], max: i64) -> Result<Vec<(AgentId, [u8; 8])>, Error> {
+    let (agents, max) = (agents.to_vec(), usize::try_from(max).unwrap_or(usize::MAX));
+    self
+      .read("read an agent's input keys", move |rows| {
+        let of = |agent: AgentId| rows.keys.keys().filter(move |key| (key.0, key.1) == (part, agent)).take(max);
+        agents.iter().flat_map(|agent| of(*agent)).filter_map(|key| Some((key.1, *key.3.first_chunk()?))).collect()
+      })
+      .await
+  }
+
   async fn causes_below(&self, part: i16, position: i64, limit: i64) -> Result<Vec<(i64, Uuid)>, Error> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     self

@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod export;
 pub mod fence;
 pub mod guards;
+pub mod kafka;
 pub mod meta;
 pub mod opener;
 pub mod pieces;

@@ -19,6 +19,7 @@ pub mod lease;
 pub mod ops;
 pub mod pool;
 pub mod private_postgres;
+pub mod together;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

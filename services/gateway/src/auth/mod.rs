@@ -20,11 +20,14 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use pa_domain::AgentId;
+use pa_store::Disposition;
 use pa_store::ops::tokens::{self, Found, Kind, TokenHash};
+use tokio::time::{Instant, sleep};
 
 use crate::edge::Edge;
 use crate::http::answer::Refusal;
 use crate::http::trace::TraceId;
+use crate::limits::{STORAGE_AGAIN_AFTER, STORAGE_WITHIN};
 
 pub use places::Places;
 pub(crate) use sessions::Sessions;
@@ -81,8 +84,7 @@ pub(crate) async fn viewer(edge: &Edge, headers: &HeaderMap, peer: IpAddr) -> Re
       if !edge.places.ours(headers) {
         return Err(Refusal::ForeignOrigin);
       }
-      let found = tokens::find(&edge.pool, session, &[Kind::Session]).await.map_err(unavailable)?;
-      found.map(Viewer::from).ok_or(Refusal::Unauthenticated)
+      found(edge, session, &[Kind::Session]).await?.map(Viewer::from).ok_or(Refusal::Unauthenticated)
     }
     Credential::None => Err(Refusal::Unauthenticated),
   }
@@ -94,13 +96,26 @@ pub(crate) async fn by_bearer(edge: &Edge, token: &str, peer: IpAddr) -> Result<
   if let Some(wait) = edge.throttle.wait(peer, &hash.0, edge.clock.now()) {
     return Err(Refusal::TooManyTries { wait_secs: wait.as_secs() });
   }
-  if let Some(found) = tokens::find(&edge.pool, token, &BEARERS).await.map_err(unavailable)? {
+  if let Some(found) = found(edge, token, &BEARERS).await? {
     edge.throttle.right(hash.0);
     return Ok(found.into());
   }
   edge.throttle.wrong(peer, edge.clock.now());
   metrics::counter!("pa_wrong_credentials_total").increment(1);
   Err(Refusal::Unauthenticated)
+}
+
+/// Looks a credential up, and waits a little for storage that is away.
+async fn found(edge: &Edge, token: &str, kinds: &[Kind]) -> Result<Option<Found>, Refusal> {
+  let deadline = Instant::now() + STORAGE_WITHIN;
+  loop {
+    match tokens::find(&edge.pool, token, kinds).await {
+      Ok(found) => return Ok(found),
+      Err(error) if error.disposition() == Disposition::Fail || Instant::now() + STORAGE_AGAIN_AFTER >= deadline => return Err(unavailable(error)),
+      Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "a credential is looked up again"),
+    }
+    sleep(STORAGE_AGAIN_AFTER).await;
+  }
 }
 
 /// A credential can't be looked up now.

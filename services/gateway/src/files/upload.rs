@@ -15,7 +15,7 @@ use super::{bytes_max, failed, name};
 use crate::auth::{Viewer, unavailable};
 use crate::edge::Edge;
 use crate::http::answer::Refusal;
-use crate::http::body::{discard, stated_length};
+use crate::http::body::stated_length;
 use crate::http::trace::TraceId;
 use crate::limits::UPLOAD_WITHIN;
 
@@ -65,14 +65,14 @@ fn place(edge: &Edge) -> Result<SemaphorePermit<'_>, Refusal> {
 async fn staged(edge: &Edge, trace: TraceId, id: uuid::Uuid, headers: &HeaderMap, body: Body) -> Result<pa_blobs::Staged, Refusal> {
   let mut stream = body.into_data_stream();
   if stated_length(headers).is_some_and(|length| length > bytes_max()) {
-    discard(stream, &edge.tasks);
+    edge.discarding().discard(stream);
     return Err(Refusal::TooLarge { bytes_max: bytes_max() });
   }
   let chunks = stream.by_ref().map(|chunk| chunk.map_err(std::io::Error::other));
   let staging = timeout(UPLOAD_WITHIN, edge.blobs.stage(id, chunks)).await.map_err(|_| Refusal::Bad("the body came too slowly"))?;
   staging.map_err(|error| {
     if matches!(error, pa_blobs::Error::TooLarge { .. }) {
-      discard(stream, &edge.tasks);
+      edge.discarding().discard(stream);
     }
     failed(trace, &error)
   })

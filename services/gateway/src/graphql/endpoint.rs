@@ -10,19 +10,19 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use pa_domain::lenient_json::lenient_json;
 use serde::Deserialize;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::document;
-use super::env::Env;
+use super::env::{Env, is_unavailable};
 use crate::auth::{Viewer, sign_in};
 use crate::edge::Edge;
 use crate::http::answer::Refusal;
 use crate::http::body;
 use crate::http::trace::TraceId;
-use crate::limits::{EXECUTION_WITHIN, REQUEST_BYTES_MAX};
+use crate::limits::{EXECUTION_WITHIN, REQUEST_BYTES_MAX, STORAGE_AGAIN_AFTER, STORAGE_WITHIN};
 
 /// A request as clients send it, over HTTP and over a socket.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Given {
   query: String,
@@ -37,10 +37,9 @@ pub(crate) async fn post(State(edge): State<Edge>, viewer: Viewer, trace: TraceI
   if !is_json(&headers) {
     return Err(Refusal::UnsupportedMediaType("send application/json"));
   }
-  let bytes = body::whole(&headers, body, REQUEST_BYTES_MAX, &edge.tasks).await?;
+  let bytes = body::whole(&headers, body, REQUEST_BYTES_MAX, edge.discarding()).await?;
   let given = parsed(&bytes)?;
-  let env = Env::new(edge.clone(), viewer, trace);
-  let Ok(answer) = timeout(EXECUTION_WITHIN, run(&env, given)).await else {
+  let Ok(answer) = timeout(EXECUTION_WITHIN, run(&edge, viewer, trace, &given)).await else {
     tracing::error!(trace.id = %trace, "a request took too long");
     return Err(Refusal::Internal(trace));
   };
@@ -65,7 +64,20 @@ fn parsed(bytes: &[u8]) -> Result<Given, Refusal> {
   serde_json::from_slice(&mended).map_err(|_| Refusal::Bad("the body is not a GraphQL request in JSON"))
 }
 
-async fn run(env: &Arc<Env>, given: Given) -> Answer {
+/// Runs a request, again while the storage is away: then nothing of it was accepted, or its request key makes it the same one.
+async fn run(edge: &Edge, viewer: Viewer, trace: TraceId, given: &Given) -> Answer {
+  let deadline = Instant::now() + STORAGE_WITHIN;
+  loop {
+    let env = Env::new(edge.clone(), viewer, trace);
+    let answer = run_once(&env, given.clone()).await;
+    if !answer.errors.iter().any(is_unavailable) || Instant::now() + STORAGE_AGAIN_AFTER >= deadline {
+      return answer;
+    }
+    sleep(STORAGE_AGAIN_AFTER).await;
+  }
+}
+
+async fn run_once(env: &Arc<Env>, given: Given) -> Answer {
   let request = match prepared(env, given).await {
     Ok(request) => request,
     Err(errors) => return Answer::from_errors(errors),

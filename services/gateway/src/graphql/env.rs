@@ -6,7 +6,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_graphql::{Context, Error, ErrorExtensions, Result};
+use async_graphql::{Context, Error, ErrorExtensions, Result, ServerError, Value};
 use pa_domain::account::Role;
 use pa_projections::{accounts, settings, system};
 use pa_store::Disposition;
@@ -18,6 +18,8 @@ use crate::auth::Viewer;
 use crate::edge::Edge;
 use crate::http::trace::TraceId;
 use crate::limits::DECISION_WITHIN;
+
+const UNAVAILABLE: &str = "UNAVAILABLE";
 
 /// A request's environment.
 pub(crate) struct Env {
@@ -61,7 +63,18 @@ pub(crate) fn invalid(message: String) -> Error {
 
 /// Something is not there now, and nothing was accepted.
 pub(crate) fn unavailable(message: &str) -> Error {
-  Error::new(message).extend_with(|_, extensions| extensions.set("code", "UNAVAILABLE"))
+  Error::new(message).extend_with(|_, extensions| extensions.set("code", UNAVAILABLE))
+}
+
+/// Says whether an error is [`unavailable`]: the same request may succeed a moment later.
+pub(crate) fn is_unavailable(error: &ServerError) -> bool {
+  error.extensions.as_ref().and_then(|extensions| extensions.get("code")) == Some(&Value::from(UNAVAILABLE))
+}
+
+/// The log may have the request or not. Only the same request under the same key can tell.
+pub(crate) fn unconfirmed() -> Error {
+  Error::new("it is not known whether this was accepted; send it again with the same requestKey, which can't double it")
+    .extend_with(|_, extensions| extensions.set("code", "UNCONFIRMED"))
 }
 
 impl Env {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use tokio::time::Instant;
 
-use super::env::Env;
+use super::env::{Env, unconfirmed};
 use super::types::message::Message;
 use super::types::scalars::Position;
 use super::types::settings::{Settings, UpdateSettingsInput};
@@ -199,6 +199,7 @@ async fn sent(env: &Env, key: &str, given: MessageGiven) -> Result<MessagePayloa
     Outcome::Unchanged { ordinal } => Ok(MessagePayload::answered(None, ordinal)),
     Outcome::Refused { reason } => Ok(MessagePayload::refused(refusal(env, &reason)?)),
     Outcome::Undecided => Ok(MessagePayload::default()),
+    Outcome::Unconfirmed => Err(unconfirmed()),
   }
 }
 
@@ -282,6 +283,7 @@ async fn concluded(env: &Env, asked: Asked<'_>) -> Result<Concluded> {
     Outcome::Repeated { of, ordinal } => (ordinal, Some(of)),
     Outcome::Refused { reason } => return Ok(Concluded::Refused(refusal(env, &reason)?)),
     Outcome::Undecided => return Ok(Concluded::Undecided),
+    Outcome::Unconfirmed => return Err(unconfirmed()),
   };
   let reached = env.reached(ordinal, deadline).await?;
   let Some(of) = repeated else { return Ok(Concluded::At { ordinal, reached }) };

@@ -7,17 +7,25 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::answer::Refusal;
 use crate::limits::{DISCARD_WITHIN, DISCARDED_BYTES_MAX, REQUEST_WITHIN};
 
+/// Where the rest of a refused body is taken in: a task of its own, which ends with the process.
+#[derive(Clone, Copy)]
+pub(crate) struct Discarding<'a> {
+  pub tasks: &'a TaskTracker,
+  pub stop: &'a CancellationToken,
+}
+
 /// The whole body, if it has at most `bytes_max` bytes.
-pub(crate) async fn whole(headers: &HeaderMap, body: Body, bytes_max: usize, tasks: &TaskTracker) -> Result<Bytes, Refusal> {
+pub(crate) async fn whole(headers: &HeaderMap, body: Body, bytes_max: usize, rest: Discarding<'_>) -> Result<Bytes, Refusal> {
   let mut stream = body.into_data_stream();
   let stated = stated_length(headers);
   if stated.is_some_and(|length| length > bytes_max) {
-    discard(stream, tasks);
+    rest.discard(stream);
     return Err(Refusal::TooLarge { bytes_max });
   }
   let deadline = Instant::now() + REQUEST_WITHIN;
@@ -25,7 +33,7 @@ pub(crate) async fn whole(headers: &HeaderMap, body: Body, bytes_max: usize, tas
   while let Some(chunk) = timeout_at(deadline, stream.next()).await.map_err(|_| Refusal::Bad("the body came too slowly"))? {
     let chunk = chunk.map_err(|_| Refusal::Bad("the body ended too early"))?;
     if kept.len() + chunk.len() > bytes_max {
-      discard(stream, tasks);
+      rest.discard(stream);
       return Err(Refusal::TooLarge { bytes_max });
     }
     kept.extend_from_slice(&chunk);
@@ -38,10 +46,18 @@ pub(crate) fn stated_length(headers: &HeaderMap) -> Option<usize> {
   headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Goes on taking what the client sends, for a while, and forgets it. Without this the connection would be reset while the client still writes, and many clients
-/// would then report a broken connection instead of the answer.
-pub(crate) fn discard(stream: BodyDataStream, tasks: &TaskTracker) {
-  tasks.spawn(discard_within(stream, DISCARDED_BYTES_MAX, DISCARD_WITHIN));
+impl Discarding<'_> {
+  /// Goes on taking what the client sends, for a while, and forgets it. Without this the connection would be reset while the client still writes, and many clients
+  /// would then report a broken connection instead of the answer.
+  pub(crate) fn discard(self, stream: BodyDataStream) {
+    let stop = self.stop.clone();
+    self.tasks.spawn(async move {
+      tokio::select! {
+        () = stop.cancelled() => {}
+        () = discard_within(stream, DISCARDED_BYTES_MAX, DISCARD_WITHIN) => {}
+      }
+    });
+  }
 }
 
 async fn discard_within(mut stream: BodyDataStream, bytes_max: usize, within: Duration) {
@@ -76,8 +92,8 @@ mod tests {
       counter.fetch_add(1_000, Ordering::Relaxed);
       Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 1_000]))
     });
-    let tasks = TaskTracker::new();
-    let answer = whole(&HeaderMap::new(), Body::from_stream(endless), 10_000, &tasks).await;
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let answer = whole(&HeaderMap::new(), Body::from_stream(endless), 10_000, Discarding { tasks: &tasks, stop: &stop }).await;
     assert!(matches!(answer, Err(Refusal::TooLarge { bytes_max: 10_000 })));
     assert!(taken.load(Ordering::Relaxed) <= 11_000);
     tasks.close();
@@ -87,7 +103,8 @@ mod tests {
 
   #[tokio::test]
   async fn a_body_at_the_limit_is_taken_whole() {
-    let body = whole(&HeaderMap::new(), Body::from(vec![b'x'; 10]), 10, &TaskTracker::new()).await;
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let body = whole(&HeaderMap::new(), Body::from(vec![b'x'; 10]), 10, Discarding { tasks: &tasks, stop: &stop }).await;
     assert_eq!(body.unwrap().len(), 10);
   }
 }

@@ -32,8 +32,16 @@ pub(crate) enum Outcome {
   Unchanged { ordinal: i64 },
   /// Refused by a rule.
   Refused { reason: String },
-  /// Accepted, or perhaps accepted, and not decided yet: also when it is held until somebody lets its agent go on.
+  /// Accepted and not decided yet: also when it is held until somebody lets its agent go on.
   Undecided,
+  /// Perhaps accepted: the log has not said so in time.
+  Unconfirmed,
+}
+
+/// What became of an append.
+enum Fate {
+  Durable,
+  Unknown,
 }
 
 /// A request.
@@ -97,25 +105,30 @@ pub(crate) async fn submit(edge: &Edge, viewer: &Viewer, asked: Asked<'_>, deadl
     drop(permit);
     fate
   });
-  match timeout_at(deadline, appending).await {
+  let fate = match timeout_at(deadline, appending).await {
     Ok(Ok(fate)) => fate?,
     Ok(Err(_)) => return Err(Error::Ended),
     // The append goes on in its task.
-    Err(_) => return Ok(Outcome::Undecided),
-  }
+    Err(_) => Fate::Unknown,
+  };
+  // A decision proves that the record stands, whatever the append was told.
   let left = deadline.saturating_duration_since(Instant::now());
-  Ok(expected.within(left).await.map_or(Outcome::Undecided, outcome))
+  let undecided = match fate {
+    Fate::Durable => Outcome::Undecided,
+    Fate::Unknown => Outcome::Unconfirmed,
+  };
+  Ok(expected.within(left).await.map_or(undecided, outcome))
 }
 
 /// Appends until it is certain that the record stands or until the time is over; the same record again is a repeat.
-async fn append(appender: &Appender, prepared: Prepared, deadline: Instant) -> Result<(), Error> {
+async fn append(appender: &Appender, prepared: Prepared, deadline: Instant) -> Result<Fate, Error> {
   let records = [prepared];
   let mut perhaps = false;
   loop {
     pa_store::fail_point!("gateway.before_append");
     let Err(error) = appender.append(&records).await else {
       pa_store::fail_point!("gateway.after_append");
-      return Ok(());
+      return Ok(Fate::Durable);
     };
     perhaps |= error.disposition() == Disposition::Unknown;
     if error.disposition() != Disposition::Fail && Instant::now() + AGAIN_AFTER < deadline {
@@ -124,7 +137,7 @@ async fn append(appender: &Appender, prepared: Prepared, deadline: Instant) -> R
     }
     if perhaps {
       tracing::warn!(error = &error as &dyn std::error::Error, input.id = %records[0].id, "the fate of an input is unknown");
-      return Ok(());
+      return Ok(Fate::Unknown);
     }
     return Err(error.into());
   }

@@ -115,6 +115,24 @@ async fn an_append_of_unknown_fate_ends_in_one_message() {
   assert_eq!(texts, json!([{ "text": "lost-ack" }, { "text": "lost" }, { "text": "twice" }, { "text": "refused" }]));
 }
 
+/// The log is away for longer than a request waits: nobody knows what became of it, and nobody says that it was accepted.
+#[tokio::test]
+async fn an_unknown_fate_is_said_as_such_and_the_same_key_finds_out() {
+  let world = World::new().await;
+  // More than the tries that one request has, fewer than those of two.
+  for _ in 0..25 {
+    world.log.inject(Stream::Inputs, Fault::Lost);
+  }
+  let answer = world.ask(super::world::SEND, json!({ "input": { "requestKey": "k", "text": "hello" } })).await;
+  assert_eq!((&answer["data"], &answer["errors"][0]["extensions"]["code"]), (&Value::Null, &json!("UNCONFIRMED")), "{answer}");
+  assert!(answer["errors"][0]["message"].as_str().unwrap().contains("same requestKey"), "{answer}");
+  let decided = world.send("k", "hello").await;
+  assert_eq!((&decided["decided"], &decided["message"]["text"]), (&json!(true), &json!("hello")), "{decided}");
+  assert_eq!(world.send("k", "hello").await["message"]["id"], decided["message"]["id"]);
+  let page = world.ask("{ conversation { messages { nodes { text } } } }", json!({})).await;
+  assert_eq!(page["data"]["conversation"]["messages"]["nodes"], json!([{ "text": "hello" }]));
+}
+
 #[tokio::test]
 async fn what_certainly_was_not_accepted_is_said_so() {
   let world = World::new().await;

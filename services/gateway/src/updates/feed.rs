@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use pa_domain::AgentId;
-use pa_projections::updates::{self, Update};
+use pa_projections::updates::{Changes, Update};
 use pa_projections::{Error, system};
 use pa_store::PgPool;
 use parking_lot::Mutex;
@@ -13,11 +13,16 @@ use crate::limits::CATCH_UP_MAX;
 
 /// The feeds of all agents that have a subscription.
 #[derive(Default)]
-pub(crate) struct Feeds(Mutex<HashMap<AgentId, Weak<Feed>>>);
+pub(crate) struct Feeds {
+  of: Mutex<HashMap<AgentId, Weak<Feed>>>,
+  /// Agents that moved in one commit are read together.
+  changes: Arc<Changes>,
+}
 
 /// One agent's feed.
 pub(crate) struct Feed {
   agent: AgentId,
+  changes: Arc<Changes>,
   /// The newest batch. Held while one reads, so that the others wait for the same answer.
   newest: tokio::sync::Mutex<Option<Arc<Batch>>>,
 }
@@ -42,13 +47,13 @@ pub(crate) enum Step {
 impl Feeds {
   /// The agent's feed.
   pub(crate) fn of(&self, agent: AgentId) -> Arc<Feed> {
-    let mut feeds = self.0.lock();
+    let mut feeds = self.of.lock();
     if let Some(feed) = feeds.get(&agent).and_then(Weak::upgrade) {
       return feed;
     }
     // The moment of a new agent's first subscription is the moment to forget those that have none any more.
     feeds.retain(|_, feed| feed.strong_count() > 0);
-    let feed = Arc::new(Feed { agent, newest: tokio::sync::Mutex::default() });
+    let feed = Arc::new(Feed { agent, changes: Arc::clone(&self.changes), newest: tokio::sync::Mutex::default() });
     feeds.insert(agent, Arc::downgrade(&feed));
     feed
   }
@@ -65,7 +70,7 @@ impl Feed {
       return Ok(Step::Changes(Arc::clone(batch)));
     }
     let limit = u32::try_from(CATCH_UP_MAX).expect("a small constant");
-    let read = updates::after(reads, self.agent, after, limit).await?;
+    let read = self.changes.after(reads, self.agent, after, limit).await?;
     if read.more {
       return Ok(Step::Resync { ordinal: system::progress(reads, self.agent).await? });
     }

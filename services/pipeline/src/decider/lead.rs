@@ -173,6 +173,7 @@ impl Lead {
       return Ok(false);
     }
     self.term.agents.load(asked.iter().map(|asked| (asked.meta.agent, asked.thing()))).await?;
+    self.term.learn_keys(asked.iter().map(|asked| asked.meta.agent)).await?;
     let unknown: Vec<_> = asked.iter().filter_map(|asked| self.term.repeats.unknown(&asked.meta)).collect();
     if !unknown.is_empty() {
       let rows = self.term.parts.store.keys(part(self.term.partition), &unknown).await?;

@@ -13,6 +13,7 @@ mod agents;
 mod agree;
 mod checkpoint;
 mod compose;
+mod known_keys;
 mod lead;
 mod readback;
 mod repeats;

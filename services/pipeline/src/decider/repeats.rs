@@ -14,6 +14,7 @@ use pa_store::checkpoint::InputKey;
 use uuid::Uuid;
 
 use super::REPEAT_WINDOW_MILLIS;
+use super::known_keys::KnownKeys;
 
 type Key = (AgentId, String, [u8; 32]);
 
@@ -34,6 +35,8 @@ pub(super) struct Repeats {
   /// Looked up in the checkpoint for the current batch.
   looked_up: HashMap<Key, Known>,
   causes: BTreeMap<Position, Uuid>,
+  /// What the checkpoint may hold.
+  pub(super) stored: KnownKeys,
 }
 
 /// What a key says about an input.
@@ -105,7 +108,8 @@ impl Repeats {
   /// The key of an input, if it has to be looked up in the checkpoint.
   pub(super) fn unknown<'a>(&self, meta: &'a Meta) -> Option<(AgentId, &'a str, [u8; 32])> {
     let (name, _) = split(&meta.key)?;
-    (!self.recent.contains_key(&(meta.agent, meta.producer.clone(), name))).then_some((meta.agent, meta.producer.as_str(), name))
+    let known = self.stored.rule_out(meta.agent, &name) || self.recent.contains_key(&(meta.agent, meta.producer.clone(), name));
+    (!known).then_some((meta.agent, meta.producer.as_str(), name))
   }
 
   /// Takes in what the checkpoint knows for the current batch.
@@ -150,6 +154,7 @@ impl Repeats {
 
   /// They stand in the checkpoint now.
   pub(super) fn written(&mut self) {
+    self.stored.written(self.recent.keys().map(|(agent, _, key)| (*agent, key)));
     self.recent.clear();
     self.looked_up.clear();
     self.causes.clear();

@@ -34,6 +34,8 @@ pub trait DeciderStore: Send + Sync + 'static {
   async fn things(&self, part: i16, wanted: &[(AgentId, Uuid)]) -> Result<Loaded, pa_store::Error>;
   /// Recorded idempotency keys.
   async fn keys(&self, part: i16, wanted: &[(AgentId, &str, [u8; 32])]) -> Result<Vec<InputKey>, pa_store::Error>;
+  /// The first bytes of every recorded key of these agents, at most `max` for each.
+  async fn keys_of(&self, part: i16, agents: &[AgentId], max: i64) -> Result<Vec<(AgentId, [u8; 8])>, pa_store::Error>;
   /// The cause of the latest unmarked decision on each input position below `position`, downwards.
   async fn causes_below(&self, part: i16, position: i64, limit: i64) -> Result<Vec<(i64, Uuid)>, pa_store::Error>;
   /// Writes a checkpoint in one guarded, synchronous transaction.
@@ -107,6 +109,10 @@ impl DeciderStore for PostgresStore {
 
   async fn keys(&self, part: i16, wanted: &[(AgentId, &str, [u8; 32])]) -> Result<Vec<InputKey>, pa_store::Error> {
     checkpoint::keys(&self.pool, self.scope(part), wanted).await
+  }
+
+  async fn keys_of(&self, part: i16, agents: &[AgentId], max: i64) -> Result<Vec<(AgentId, [u8; 8])>, pa_store::Error> {
+    checkpoint::keys_of(&self.pool, self.scope(part), agents, max).await
   }
 
   async fn causes_below(&self, part: i16, position: i64, limit: i64) -> Result<Vec<(i64, Uuid)>, pa_store::Error> {

@@ -10,6 +10,8 @@
 //! - A type or schema that this binary does not know stops its partition, with a word about it.
 //! - A log that was replaced or cut behind the read model empties the read schema, which is folded anew from 0 and says so.
 //! - A commit is never cancelled: a stop is heard between batches.
+//! - Several processes may project: each is as ready as any other to go on when one dies or is stopped. Of two that have read the same, one commits; the other tells its
+//!   own process what the first has written.
 //!
 //! Next: [`partition`]; [`build`] makes a schema anew, [`verify`] compares it with the log.
 
@@ -29,12 +31,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::{EventLog, Partition, Stream};
-use pa_projections::commit::{PostgresStore, postgres::WRITERS};
+use pa_projections::commit::PostgresStore;
 use pa_projections::live::Live;
 use pa_projections::schema::{self, Schemas};
 use pa_store::clock::Clock;
 use pa_store::{Database, ReadSchema, Role};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -67,7 +68,6 @@ pub struct Projector {
   schema: ReadSchema,
   store: Arc<PostgresStore>,
   schemas: Schemas,
-  writers: Semaphore,
   status: Status,
 }
 
@@ -77,7 +77,7 @@ impl Projector {
     let schema = schema::current();
     let store = Arc::new(PostgresStore::new(&parts.database, &schema));
     let schemas = Schemas::new(&parts.database);
-    Self { parts, schema, store, schemas, writers: Semaphore::new(WRITERS as usize), status: Status::default() }
+    Self { parts, schema, store, schemas, status: Status::default() }
   }
 
   /// How far it is; a clone stays up to date.
@@ -169,6 +169,8 @@ impl Projector {
     let mut projector = PartitionProjector::open(Arc::clone(&self.parts.log), Arc::clone(&self.parts.opener), Arc::clone(&self.store), partition).await?;
     let end = self.parts.log.end(Stream::Events, partition).await?;
     self.status.end(partition, end);
+    // Where it begins, another process may have come to while nothing was told here.
+    self.store.tell(&self.parts.live).await?;
     // The first look is taken at once: nobody may have appended for a long time.
     let mut at_end = false;
     loop {
@@ -181,8 +183,6 @@ impl Projector {
       if stop.is_cancelled() {
         return Ok(());
       }
-      // Reading begins with the permit, so that whatever arrives while others write goes into one batch.
-      let _writer = self.writers.acquire().await.expect("the semaphore is never closed");
       let done = projector.step().await?;
       *pause = PAUSE_FIRST;
       let reached = projector.mark().next_position;
@@ -193,7 +193,11 @@ impl Projector {
           true
         }
         Step::Idle => true,
-        Step::Stale => false,
+        Step::Stale => {
+          // The position was read anew before, so that this tells all that lies behind it; what lies after it is read by the next step.
+          self.store.tell(&self.parts.live).await?;
+          false
+        }
       };
     }
   }

@@ -54,8 +54,8 @@ pub trait Timers: Send + Sync + 'static {
   async fn resign(&self);
   /// Timers due at an instant, earliest first.
   async fn due(&self, at: Timestamp, limit: u32) -> anyhow::Result<Vec<Timer>>;
-  /// When the next one is due.
-  async fn next_due(&self) -> anyhow::Result<Option<Timestamp>>;
+  /// When the first one is due that is not due at an instant.
+  async fn next_due(&self, after: Timestamp) -> anyhow::Result<Option<Timestamp>>;
   /// Returns when a timer was set or has gone; may wait for ever.
   async fn changed(&self);
 }
@@ -122,19 +122,18 @@ impl Scheduler {
         self.fired.insert(timer.id, Instant::now());
       }
     }
-    if !due.is_empty() {
-      // They go when they are decided; what is due behind them shows then.
-      return Ok(if due.len() < DUE_MAX as usize { self.until_next().await? } else { Duration::from_millis(100) });
+    if due.len() == DUE_MAX as usize {
+      // What is due behind them shows when they go, and that is told.
+      return Ok(LOOK_EVERY);
     }
-    self.until_next().await
+    self.until_next(now).await
   }
 
-  async fn until_next(&self) -> anyhow::Result<Duration> {
-    let next = self.parts.timers.next_due().await?;
+  /// How long it is to the first timer after those that were looked at: one of them that was fired shows until the read model has its end.
+  async fn until_next(&self, looked: Timestamp) -> anyhow::Result<Duration> {
+    let next = self.parts.timers.next_due(looked).await?;
     let now = self.parts.clock.now();
-    let wait = next.map_or(LOOK_EVERY, |next| Duration::from_millis((next.0 - now.0).max(0).unsigned_abs()));
-    // One that was fired already is still the next one until the read model has its end.
-    Ok(wait.clamp(Duration::from_millis(50), LOOK_EVERY))
+    Ok(next.map_or(LOOK_EVERY, |next| Duration::from_millis((next.0 - now.0).max(0).unsigned_abs()).min(LOOK_EVERY)))
   }
 
   /// Appends that a timer is due; whether that is done with.

@@ -71,8 +71,8 @@ impl Timers for PostgresTimers {
     Ok(timers::due(&self.reads, at, limit).await?)
   }
 
-  async fn next_due(&self) -> anyhow::Result<Option<Timestamp>> {
-    Ok(timers::next_due(&self.reads).await?)
+  async fn next_due(&self, after: Timestamp) -> anyhow::Result<Option<Timestamp>> {
+    Ok(timers::next_due(&self.reads, after).await?)
   }
 
   async fn changed(&self) {

@@ -68,17 +68,19 @@ export type SettingsFields = { version: number; timeZone: string; language: stri
 
 export type IndicatorFields = { needsInput: boolean; running: boolean };
 
+export type FoldedAnewFields = { at: string; because: string };
+
 export type MessageOutcome = { decided: boolean; position: string | null; message: MessageFields | null; userErrors: Array<{ code: UserErrorCode; message: string; field: string[] | null }> };
 
 export type SettingsOutcome = { decided: boolean; position: string | null; settings: SettingsFields | null; userErrors: Array<{ code: UserErrorCode; message: string; field: string[] | null }> };
 
-export type BootData = { viewer: { account: string; name: string; role: ViewerRole; language: string }; agent: { id: string; name: string; position: string }; settings: SettingsFields; indicator: IndicatorFields; system: { model: { name: string; rehearsal: boolean } } };
+export type BootData = { viewer: { account: string; name: string; role: ViewerRole; language: string }; agent: { id: string; name: string; position: string }; settings: SettingsFields; indicator: IndicatorFields; system: { model: { name: string; rehearsal: boolean }; foldedAnew: FoldedAnewFields | null } };
 
 export type BootVariables = Record<string, never>;
 
 export const Boot: Operation<BootData, BootVariables> = {
   name: 'Boot',
-  text: "query Boot { viewer { account name role language } agent { id name position } settings { ...SettingsFields } indicator { ...IndicatorFields } system { model { name rehearsal } } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } } fragment IndicatorFields on Indicator { needsInput running }",
+  text: "query Boot { viewer { account name role language } agent { id name position } settings { ...SettingsFields } indicator { ...IndicatorFields } system { model { name rehearsal } foldedAnew { ...FoldedAnewFields } } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } } fragment IndicatorFields on Indicator { needsInput running } fragment FoldedAnewFields on FoldedAnew { at because }",
 };
 
 export type ProbeData = { viewer: { account: string } };
@@ -99,13 +101,13 @@ export const Conversation: Operation<ConversationData, ConversationVariables> = 
   text: "query Conversation($id: ID, $last: Int, $before: String, $atLeast: Position) { conversation(id: $id, atLeast: $atLeast) { id messages(last: $last, before: $before) { pageInfo { hasPreviousPage startCursor } nodes { ...MessageFields } } } } fragment MessageFields on Message { id conversationId place changed role author text status createdAt replyToId replyId incomplete notice { code params { name value } } attachments { id name mediaType size url } }",
 };
 
-export type SystemData = { system: { logKind: string; partitions: Array<{ id: number; epoch: number; lag: number }>; parked: Array<{ agentId: string; from: number; error: string }>; roles: Array<{ name: string; node: string }>; version: string; readSchema: string; model: { name: string; rehearsal: boolean } } };
+export type SystemData = { system: { logKind: string; partitions: Array<{ id: number; epoch: number; lag: number }>; parked: Array<{ agentId: string; from: number; error: string }>; roles: Array<{ name: string; node: string }>; version: string; readSchema: string; foldedAnew: FoldedAnewFields | null; model: { name: string; rehearsal: boolean } } };
 
 export type SystemVariables = Record<string, never>;
 
 export const System: Operation<SystemData, SystemVariables> = {
   name: 'System',
-  text: "query System { system { logKind partitions { id epoch lag } parked { agentId from error } roles { name node } version readSchema model { name rehearsal } } }",
+  text: "query System { system { logKind partitions { id epoch lag } parked { agentId from error } roles { name node } version readSchema foldedAnew { ...FoldedAnewFields } model { name rehearsal } } } fragment FoldedAnewFields on FoldedAnew { at because }",
 };
 
 export type SendMessageData = { sendMessage: MessageOutcome };

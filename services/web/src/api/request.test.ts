@@ -21,6 +21,8 @@ test('every way to fail is told apart', async () => {
   expect(await failureOf(403, '{"errors":[{"message":"x","extensions":{"code":"FOREIGN_ORIGIN"}}]}')).toBe('foreign');
   expect(await failureOf(200, '{"data":null,"errors":[{"message":"Unknown field","locations":[{"line":1,"column":9}]}]}')).toBe('refused');
   expect(await failureOf(200, '{"data":null,"errors":[{"message":"internal error","path":["agent"],"locations":[{"line":1,"column":9}],"extensions":{"code":"INTERNAL"}}]}')).toBe('unclear');
+  const unconfirmed = '{"data":null,"errors":[{"message":"it is not known","path":["sendMessage"],"locations":[{"line":1,"column":9}],"extensions":{"code":"UNCONFIRMED"}}]}';
+  expect(await failureOf(200, unconfirmed)).toBe('unclear');
   expect(await failureOf(429, '')).toBe('unclear');
   expect(await failureOf(502, '<html>bad gateway</html>')).toBe('unclear');
   expect(await failureOf(200, '{"data":null,"errors":[{"message":"internal error"}]}')).toBe('unclear');

@@ -36,6 +36,22 @@ test('an action that nobody answers is reported and not repeated later', async (
   expect(server.count('StopReply')).toBe(3);
 });
 
+test('an action whose fate is unknown is asked for again with the same key, and never said to have failed', async () => {
+  const { server, actions } = given();
+  server.on('StopReply', () => ({ failure: 'unclear' }));
+  expect(await actions.stopReply('m3')).toBe('unconfirmed');
+  expect(server.count('StopReply')).toBe(3);
+  const keys = server.asked.map(({ variables }) => (variables as { input: { requestKey: string } }).input.requestKey);
+  expect(new Set(keys).size).toBe(1);
+});
+
+test('an action that can’t succeed is not repeated', async () => {
+  const { server, actions } = given();
+  server.on('StopReply', () => ({ failure: 'refused' }));
+  expect(await actions.stopReply('m3')).toBe('unknown');
+  expect(server.count('StopReply')).toBe(1);
+});
+
 test('a change of the settings names the version that was shown', async () => {
   const { server, actions } = given();
   server.on('UpdateSettings', () => ({ data: { updateSettings: { decided: true, position: '11', settings: null, userErrors: [] } } }));

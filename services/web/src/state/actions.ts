@@ -10,7 +10,7 @@ import { withAnsweredMessage, withSettings, type State } from './state';
 import { randomId } from './storage';
 import type { Store } from './store';
 
-export type ActionResult = 'done' | 'unreached' | 'unknown' | UserErrorCode;
+export type ActionResult = 'done' | 'unreached' | 'unconfirmed' | 'unknown' | UserErrorCode;
 export type SettingsChange = Omit<UpdateSettingsInput, 'requestKey' | 'version'>;
 
 const TRIES = 3;
@@ -49,7 +49,7 @@ export class Actions {
   }
 
   async #decided<Answer extends Outcome>(ask: () => Promise<Answer>, take: (answer: Answer) => void): Promise<ActionResult> {
-    let result: ActionResult = 'unknown';
+    let result: ActionResult = 'unconfirmed';
     for (let tried = 0; tried < TRIES; tried += 1) {
       if (tried > 0) await this.pause(PAUSE_MS);
       try {
@@ -58,8 +58,11 @@ export class Actions {
         if (refusal) return refusal.code;
         take(answer);
         if (answer.decided) return 'done';
+        result = 'unconfirmed';
       } catch (cause) {
-        result = cause instanceof RequestError && cause.failure === 'unreached' ? 'unreached' : 'unknown';
+        const failure = cause instanceof RequestError ? cause.failure : 'unclear';
+        if (failure === 'refused' || failure === 'tooLarge' || failure === 'foreign') return 'unknown';
+        result = failure === 'unreached' ? 'unreached' : 'unconfirmed';
         if (cause instanceof RequestError && cause.failure === 'signedOut') {
           this.store.update((state) => ({ ...state, phase: 'signedOut' }));
           return result;

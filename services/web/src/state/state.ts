@@ -3,7 +3,7 @@
  *
  * Invariant: `receive` applied twice to the same envelope changes nothing the second time.
  */
-import type { BootData, IndicatorFields, SettingsFields } from '../api/generated';
+import type { BootData, FoldedAnewFields, IndicatorFields, SettingsFields } from '../api/generated';
 import type { Envelope } from '../api/live';
 import type { OutboxEntry } from './outbox';
 import { withMessage, withReplyPiece, withStep, timelineOf, type Message, type Page, type Timeline } from './timeline';
@@ -30,6 +30,8 @@ export type State = {
   settings: Settings | null;
   indicator: IndicatorFields | null;
   model: BootData['system']['model'] | null;
+  /** When all that is shown was last read anew from a changed log. */
+  foldedAnew: FoldedAnewFields | null;
   timeline: Timeline | null;
   /** Where the next subscription continues. */
   cursor: string | null;
@@ -46,6 +48,7 @@ export const initialState: State = {
   settings: null,
   indicator: null,
   model: null,
+  foldedAnew: null,
   timeline: null,
   cursor: null,
   link: { state: 'opening' },
@@ -63,6 +66,7 @@ export function loaded(state: State, boot: BootData, page: Page): State {
     settings: newerSettings(state.settings, boot.settings, state.viewer?.account === boot.viewer.account),
     indicator: boot.indicator,
     model: boot.system.model,
+    foldedAnew: boot.system.foldedAnew,
     timeline: timelineOf(page),
     cursor: boot.agent.position,
     loadingOlder: false,

@@ -34,7 +34,7 @@ export function bootOf(position: string, account = 'a1'): BootData {
     agent: { id: account, name: 'Ada', position },
     settings: { version: 1, timeZone: 'UTC', language: '', model: '', effort: 'FAST', name: 'Ada', availableModels: [] },
     indicator: { needsInput: false, running: false },
-    system: { model: { name: 'rehearsal', rehearsal: true } },
+    system: { model: { name: 'rehearsal', rehearsal: true }, foldedAnew: null },
   };
 }
 

@@ -35,6 +35,10 @@ export const en = {
   'menu.settings': 'Settings',
   'menu.system': 'System',
 
+  'foldedAnew.title': 'Read anew · {day}',
+  'foldedAnew.lead': 'The agent’s log was replaced or cut, so everything here was read from it again. Something that was here before may be missing.',
+  'foldedAnew.dismiss': 'Hide this note',
+
   'rehearsal.lead': 'No model is connected yet. Answers come from the built-in rehearsal model, which follows a script and understands nothing.',
   'rehearsal.how': 'To connect one, start the agent with PA_MODEL_BASE_URL, PA_MODEL_NAME and PA_MODEL_API_KEY.',
   'rehearsal.dismiss': 'Hide this note',
@@ -74,7 +78,7 @@ export const en = {
 
   'status.waiting': 'Waiting for its turn',
   'status.takeBack': 'Take back',
-  'status.stopped': 'Not answered: you stopped it',
+  'status.stopped': 'You stopped the answer',
   'status.answerAnyway': 'Answer it after all',
   'status.failed': 'No answer came about',
   'status.retry': 'Try again',
@@ -89,13 +93,17 @@ export const en = {
 
   'notice.REPLY_INTERRUPTED': 'The reply was interrupted twice and did not come about. You can try again.',
   'notice.QUEUE_FULL': 'Too many messages are waiting; this one could not be taken in.',
-  'notice.TEXT_TOO_LONG': 'The message was too long and could not be taken in. The limit is {limit} bytes.',
-  'notice.TOO_MANY_ATTACHMENTS': 'The message had too many files and could not be taken in. The limit is {limit}.',
+  'notice.TEXT_TOO_LONG': 'The message was too long; only its first {limit} bytes were taken in.',
+  'notice.TOO_MANY_ATTACHMENTS': 'The message had too many files; only the first {limit} were taken in.',
   'notice.CALL_UNKNOWN': 'It is not known whether an action outside was carried out. It is not repeated until you say what happened.',
   'notice.MODEL_REFUSED': 'The model refused to answer this message.',
   'notice.MODEL_UNAVAILABLE': 'The model could not be reached, so no reply came about. You can try again.',
   'notice.MODEL_NOT_CONFIGURED': 'The chosen model is not configured. Choose another one in the settings.',
-  'notice.TEXT_EMPTY': 'The model gave no answer to this message. You can try again.',
+  'notice.MODEL_UNAUTHORIZED': 'The model’s service does not accept the key that the agent was started with, so no reply came about.',
+  'notice.MODEL_OUT_OF_CREDIT': 'The account at the model’s service has no credit left, so no reply came about.',
+  'notice.CONTEXT_TOO_LONG': 'The message is longer than the model can take in. Send less at once, or choose another model in the settings.',
+  'notice.MODEL_SAID_NOTHING': 'The model gave no answer to this message. You can try again.',
+  'notice.TOO_MANY_STEPS': 'The agent took step after step without coming to an answer, and was stopped. You can try again, or ask for less at once.',
   'notice.FAILED': 'The reply failed. You can try again.',
   'notice.unknown': 'Something happened that this version of the page can’t describe.',
 
@@ -189,7 +197,8 @@ export const en = {
   'problem.REQUEST_KEY_CONFLICT': 'It collided with another message.',
   'problem.STATE_CHANGED': 'It was changed elsewhere meanwhile; you now see the newest state.',
   'problem.QUEUE_FULL': 'Too many messages are waiting. Try again when some are answered.',
-  'problem.unreached': 'The agent can’t be reached. Nothing was changed.',
+  'problem.unreached': 'The agent can’t be reached, so this may not have taken effect.',
+  'problem.unconfirmed': 'The agent has not confirmed this yet. Look again in a moment.',
   'problem.unknown': 'That did not work. Please try again.',
   'problem.dismiss': 'Dismiss',
 

@@ -1,4 +1,5 @@
 /** Proves D24: the page speaks English and Simplified Chinese, both whole. */
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { en, type TextKey } from './en';
 import { chooseLanguage, textIn } from './text';
@@ -27,6 +28,25 @@ test('a code without a sentence never reaches the reader', () => {
   expect(notice('SOME_NEW_CODE', [])).not.toContain('SOME_NEW_CODE');
   expect(step('pa_internal_thing')).not.toContain('pa_internal_thing');
   expect(problem('SOME_NEW_CODE')).not.toContain('SOME_NEW_CODE');
+});
+
+/** The names that stand between quotes in a piece of a source of the product. */
+const codesIn = (path: string, from: RegExp, to: RegExp): string[] => {
+  const source = readFileSync(new URL(path, import.meta.url), 'utf8');
+  const rest = source.slice(source.search(from));
+  const codes = [...rest.slice(0, rest.search(to)).matchAll(/^\s+(?:pub const \w+: &str = "(\w+)";|([A-Z_]+))$/gm)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+  expect(codes.length, path).toBeGreaterThan(5);
+  return codes.sort();
+};
+const worded = (prefix: string) => (Object.keys(en) as TextKey[]).filter((key) => key.startsWith(`${prefix}.`)).map((key) => key.slice(prefix.length + 1));
+const onlyCodes = (keys: string[]) => keys.filter((key) => key === key.toUpperCase()).sort();
+
+test('every notice of the rules has its sentence, and no sentence lacks its notice', () => {
+  expect(onlyCodes(worded('notice'))).toEqual(codesIn('../../../domain/src/codes.rs', /pub mod notice/, /^}/m));
+});
+
+test('every refusal of a request has its sentence, and no sentence lacks its refusal', () => {
+  expect(onlyCodes(worded('problem'))).toEqual(codesIn('../../../../schemas/read_model.graphql', /^enum UserErrorCode/m, /^}/m));
 });
 
 test('a known notice is told in the reader’s language', () => {

@@ -37,6 +37,10 @@ export const zhCN: Dictionary = {
   'menu.settings': '设置',
   'menu.system': '系统',
 
+  'foldedAnew.title': '已重新读取 · {day}',
+  'foldedAnew.lead': '助理的日志曾被更换或截断，因此这里的全部内容都从日志重新读取。之前显示过的部分内容可能已不在。',
+  'foldedAnew.dismiss': '隐藏此提示',
+
   'rehearsal.lead': '尚未接入模型。目前的回答来自内置的演练模型，它只按脚本回复，并不理解内容。',
   'rehearsal.how': '要接入模型，请在启动助理时设置 PA_MODEL_BASE_URL、PA_MODEL_NAME 和 PA_MODEL_API_KEY。',
   'rehearsal.dismiss': '隐藏此提示',
@@ -76,7 +80,7 @@ export const zhCN: Dictionary = {
 
   'status.waiting': '排队等待中',
   'status.takeBack': '撤回',
-  'status.stopped': '未回答：你已停止',
+  'status.stopped': '你停止了回答',
   'status.answerAnyway': '还是回答吧',
   'status.failed': '未能给出回答',
   'status.retry': '重试',
@@ -91,13 +95,17 @@ export const zhCN: Dictionary = {
 
   'notice.REPLY_INTERRUPTED': '回复中断了两次，未能完成。你可以重试。',
   'notice.QUEUE_FULL': '等待中的消息太多，这一条未能接收。',
-  'notice.TEXT_TOO_LONG': '消息太长，未能接收。上限为 {limit} 字节。',
-  'notice.TOO_MANY_ATTACHMENTS': '消息附带的文件太多，未能接收。上限为 {limit} 个。',
+  'notice.TEXT_TOO_LONG': '消息太长，只接收了前 {limit} 个字节。',
+  'notice.TOO_MANY_ATTACHMENTS': '消息附带的文件太多，只接收了前 {limit} 个。',
   'notice.CALL_UNKNOWN': '无法确定一项外部操作是否已执行。在你说明结果之前，不会重复执行。',
   'notice.MODEL_REFUSED': '模型拒绝回答这条消息。',
   'notice.MODEL_UNAVAILABLE': '无法连接到模型，因此没有得到回复。你可以重试。',
   'notice.MODEL_NOT_CONFIGURED': '所选模型尚未配置，请在设置中另选一个。',
-  'notice.TEXT_EMPTY': '模型没有给出回答。你可以重试。',
+  'notice.MODEL_UNAUTHORIZED': '模型服务不接受启动助理时设置的密钥，因此没有得到回复。',
+  'notice.MODEL_OUT_OF_CREDIT': '模型服务账户的额度已用完，因此没有得到回复。',
+  'notice.CONTEXT_TOO_LONG': '这条消息超出了模型能处理的长度。请分几次发送，或在设置中换一个模型。',
+  'notice.MODEL_SAID_NOTHING': '模型没有给出回答。你可以重试。',
+  'notice.TOO_MANY_STEPS': '助理反复执行步骤却没有得出回答，已被停止。你可以重试，或者一次少问一些。',
   'notice.FAILED': '回复失败。你可以重试。',
   'notice.unknown': '发生了一件当前版本的页面无法描述的事情。',
 
@@ -191,7 +199,8 @@ export const zhCN: Dictionary = {
   'problem.REQUEST_KEY_CONFLICT': '它与另一条消息冲突了。',
   'problem.STATE_CHANGED': '它已在别处被修改，现在显示的是最新状态。',
   'problem.QUEUE_FULL': '等待中的消息太多，请在部分得到回答后再试。',
-  'problem.unreached': '无法连接到助理，没有任何更改。',
+  'problem.unreached': '无法连接到助理，操作可能没有生效。',
+  'problem.unconfirmed': '助理尚未确认此操作，请稍后再看。',
   'problem.unknown': '操作未成功，请重试。',
   'problem.dismiss': '关闭提示',
 

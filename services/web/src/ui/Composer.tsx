@@ -22,6 +22,7 @@ export function Composer(): ReactNode {
   const picker = useRef<HTMLInputElement>(null);
   const field = useGrowingField(current.text);
   const name = useStore(store, (state) => state.settings?.name ?? '');
+  const writing = useStore(store, ({ timeline }) => timeline !== null && writingReply(timeline) !== null);
   const tooLong = isTooLong(current.text);
   const sendable = canSend(current);
 
@@ -76,15 +77,17 @@ export function Composer(): ReactNode {
           onPaste={onPaste}
         />
         <StopButton />
-        <button
-          type="submit"
-          className="round-button send"
-          aria-label={t('composer.send')}
-          title={isUploading(current) ? t('composer.uploading') : t('composer.send')}
-          disabled={!sendable}
-        >
-          <SendIcon />
-        </button>
+        {(!writing || current.text !== '' || current.files.length > 0) && (
+          <button
+            type="submit"
+            className="round-button send"
+            aria-label={t('composer.send')}
+            title={isUploading(current) ? t('composer.uploading') : t('composer.send')}
+            disabled={!sendable}
+          >
+            <SendIcon />
+          </button>
+        )}
       </div>
     </form>
   );

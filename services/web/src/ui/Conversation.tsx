@@ -8,7 +8,7 @@ import { useText } from '../text/text';
 import { Announcer } from './Announcer';
 import { Composer } from './Composer';
 import { EmptyConversation } from './EmptyConversation';
-import { LinkNote, RehearsalNote } from './Notes';
+import { ConversationNote, LinkNote } from './Notes';
 import { MessageBubble } from './MessageBubble';
 import { OutgoingBubble } from './OutgoingBubble';
 import { Older } from './Older';
@@ -26,7 +26,7 @@ export function Conversation(): ReactNode {
   return (
     <ProblemProvider>
       <main className="stage">
-        <RehearsalNote />
+        <ConversationNote />
         <Messages timeline={timeline} />
         <div className="dock">
           <div className="dock-inner">

@@ -46,8 +46,11 @@ function AgentBubble({ row, draft }: Props): ReactNode {
         )}
       </article>
       <FileCards files={message.attachments} />
-      {message.incomplete && <p className="under">{t('message.incomplete')}</p>}
-      {message.status === 'STOPPED' && <p className="under">{t('message.stoppedReply')}</p>}
+      {message.status === 'STOPPED' ? (
+        <p className="under">{t('message.stoppedReply')}</p>
+      ) : (
+        message.incomplete && <p className="under">{t('message.incomplete')}</p>
+      )}
     </li>
   );
 }

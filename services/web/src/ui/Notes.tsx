@@ -1,4 +1,4 @@
-/** Short, honest notes: the connection is lost, or no real model is connected. */
+/** Short, honest notes: the connection is lost, no real model is connected, or what is shown was read anew. */
 import { useEffect, useState, type ReactNode } from 'react';
 import { useStore } from '../state/store';
 import { useText } from '../text/text';
@@ -9,6 +9,7 @@ import { CloseIcon, OfflineIcon } from './icons';
 /** A gap shorter than this is not worth a note. */
 const QUIET_MS = 1_500;
 const DISMISSED_KEY = 'pa.rehearsal-note';
+const FOLDED_DISMISSED_KEY = 'pa.folded-anew-note';
 
 export function LinkNote(): ReactNode {
   const { t } = useText();
@@ -41,7 +42,31 @@ export function LinkNote(): ReactNode {
   );
 }
 
-export function RehearsalNote(): ReactNode {
+/** That all was read anew from a log which is not the one it was made of before, so that something may be missing; or else that no real model answers. */
+export function ConversationNote(): ReactNode {
+  const { t, day } = useText();
+  const { store, storage } = usePage();
+  const foldedAnew = useStore(store, (state) => state.foldedAnew);
+  const [dismissed, setDismissed] = useState(() => storage.read(FOLDED_DISMISSED_KEY));
+  // One note at a time leaves room for the conversation; this one is the graver.
+  if (!foldedAnew || dismissed === foldedAnew.at) return <RehearsalNote />;
+  const dismiss = () => {
+    storage.write(FOLDED_DISMISSED_KEY, foldedAnew.at);
+    setDismissed(foldedAnew.at);
+  };
+  return (
+    <aside className="note-bar" data-testid="folded-anew-note">
+      <p>
+        <b>{t('foldedAnew.title', { day: day(new Date(foldedAnew.at), new Date()) })}</b> {t('foldedAnew.lead')}
+      </p>
+      <button type="button" className="icon-button small" aria-label={t('foldedAnew.dismiss')} title={t('foldedAnew.dismiss')} onClick={dismiss}>
+        <CloseIcon />
+      </button>
+    </aside>
+  );
+}
+
+function RehearsalNote(): ReactNode {
   const { t } = useText();
   const { storage } = usePage();
   const rehearsal = useRehearsal();
@@ -52,7 +77,7 @@ export function RehearsalNote(): ReactNode {
     setDismissed(true);
   };
   return (
-    <aside className="rehearsal-note" data-testid="rehearsal-note">
+    <aside className="note-bar" data-testid="rehearsal-note">
       <p>
         {t('rehearsal.lead')} <span className="rehearsal-how">{t('rehearsal.how')}</span>
       </p>

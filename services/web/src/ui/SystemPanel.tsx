@@ -34,7 +34,7 @@ export function SystemPanel({ close }: { close: () => void }): ReactNode {
 }
 
 function SystemFacts({ system }: { system: System }): ReactNode {
-  const { t } = useText();
+  const { t, day } = useText();
   const { store } = usePage();
   const account = useStore(store, (state) => state.viewer?.name ?? '');
   const live = useStore(store, (state) => state.link.state === 'live');
@@ -57,6 +57,14 @@ function SystemFacts({ system }: { system: System }): ReactNode {
           </div>
         ))}
       </dl>
+      {system.foldedAnew && (
+        <Section title={t('foldedAnew.title', { day: day(new Date(system.foldedAnew.at), new Date()) })}>
+          <div className="folded-anew" data-testid="folded-anew">
+            <p>{t('foldedAnew.lead')}</p>
+            <small>{system.foldedAnew.because}</small>
+          </div>
+        </Section>
+      )}
       <Section title={t('system.parked')}>
         {system.parked.length === 0 ? <p className="hint">{t('system.parkedNone')}</p> : <Parked parked={system.parked} />}
       </Section>

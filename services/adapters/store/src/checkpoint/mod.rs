@@ -185,6 +185,24 @@ pub async fn keys(pool: &PgPool, scope: Scope, wanted: &[(AgentId, &str, [u8; 32
   Ok(rows.into_iter().map(key).collect())
 }
 
+/// The first bytes of all keys of these agents, at most `max` for each; keys are keyed hashes, so that eight bytes tell them apart nearly always.
+pub async fn keys_of(pool: &PgPool, scope: Scope, agents: &[AgentId], max: i64) -> Result<Vec<(AgentId, [u8; 8])>, Error> {
+  let agents: Vec<Uuid> = agents.iter().map(|agent| agent.0).collect();
+  let rows: Vec<(Uuid, Vec<u8>)> = sqlx::query_as(
+    "SELECT wanted.agent, substring(recorded.key FOR 8) FROM unnest($3::uuid[]) AS wanted (agent)
+     CROSS JOIN LATERAL (SELECT key FROM ops.input_keys WHERE part = $1 AND fold_version = $2 AND agent = wanted.agent LIMIT $4) AS recorded",
+  )
+  .bind(scope.part)
+  .bind(scope.fold_version)
+  .bind(agents)
+  .bind(max)
+  .fetch_all(pool)
+  .await
+  .map_err(reading("read an agent's input keys"))?;
+  let short = |key: Vec<u8>| key.try_into().expect("the table's check allows 32 bytes only");
+  Ok(rows.into_iter().map(|(agent, key)| (AgentId(agent), short(key))).collect())
+}
+
 /// The causes recorded below an input position, downwards from it.
 pub async fn causes_below(pool: &PgPool, scope: Scope, position: i64, limit: i64) -> Result<Vec<(i64, Uuid)>, Error> {
   sqlx::query_as(

@@ -118,6 +118,18 @@ async fn keys_are_found_by_agent_and_producer_until_they_expire() {
   assert_eq!(super::keys(&db.pool, SCOPE, &wanted).await.unwrap().len(), 1);
 }
 
+#[tokio::test]
+async fn all_keys_of_an_agent_are_read_shortened() {
+  let db = TestDb::new().await;
+  let term = term(&db.pool).await;
+  let (agent, other, none) = (AgentId(Uuid::from_u128(1)), AgentId(Uuid::from_u128(2)), AgentId(Uuid::from_u128(3)));
+  super::write(&db.pool, Write { keys: vec![key(agent, 1, 100), key(agent, 2, 200), key(other, 1, 200)], ..write(term, None, 10) }).await.unwrap();
+  let mut found = super::keys_of(&db.pool, SCOPE, &[agent, none], 10).await.unwrap();
+  found.sort_unstable();
+  assert_eq!(found, [(agent, [1; 8]), (agent, [2; 8])]);
+  assert_eq!(super::keys_of(&db.pool, SCOPE, &[agent, other], 1).await.unwrap().len(), 2, "so many for each");
+}
+
 /// PR-13: the causes by which a start notices that the input log was cut.
 #[tokio::test]
 async fn causes_are_read_downwards_and_the_latest_decision_of_a_position_stands() {

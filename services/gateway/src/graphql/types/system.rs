@@ -5,6 +5,7 @@ use pa_eventlog::Stream;
 use pa_projections::system as read;
 use pa_store::ops::nodes;
 
+use super::scalars::DateTime;
 use crate::graphql::env::Env;
 
 /// The state of the installation.
@@ -42,6 +43,14 @@ pub(crate) struct SystemModel {
   pub name: String,
   /// No real model is configured: answers come from the built-in rehearsal model.
   pub rehearsal: bool,
+}
+
+/// The read model was not made from the log as it is now, and was emptied and folded anew from it.
+#[derive(Clone, Debug, SimpleObject)]
+pub(crate) struct FoldedAnew {
+  pub at: DateTime,
+  /// In English, for whoever runs the installation.
+  pub because: String,
 }
 
 /// The state of the installation.
@@ -91,6 +100,13 @@ impl System {
   /// The name of the read schema in use.
   async fn read_schema(&self, context: &Context<'_>) -> String {
     Env::of(context).edge.read_schema.clone()
+  }
+
+  /// When the read model was last folded anew because the log was another one or had been cut, and why; null when that never happened.
+  async fn folded_anew(&self, context: &Context<'_>) -> Result<Option<FoldedAnew>> {
+    let env = Env::of(context);
+    let rebuilt = read::rebuilt(&env.edge.reads).await.map_err(|error| env.failed(error))?;
+    Ok(rebuilt.map(|rebuilt| FoldedAnew { at: DateTime(rebuilt.at), because: rebuilt.because }))
   }
 
   /// The default model.

@@ -11,7 +11,7 @@ use super::files::listed;
 /// What a message costs beside its text: role and separators.
 pub(super) const MESSAGE_TOKENS: usize = 8;
 /// Turns at most, however short: a model does not follow more, and neither reading nor hashing them is free.
-const TURNS_MAX: usize = 200;
+pub(in crate::agent) const TURNS_MAX: usize = 200;
 /// Characters of a person's name.
 const NAME_CHARS_MAX: usize = 80;
 /// What stands for the text of a reply that was stopped before its first word.

@@ -20,6 +20,6 @@ mod tests;
 
 pub(super) use assemble::{Material, Prompt, assemble};
 pub(super) use files::{File, Handling, handling};
-pub(super) use history::{history_tokens_max, turn_tokens};
+pub(super) use history::{TURNS_MAX, history_tokens_max, turn_tokens};
 pub(super) use part::Parts;
 pub(super) use rules::VERSION;

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::model::{calling, results_of};
 use super::{Line, ScriptedModel, World};
+use crate::agent::turn::STEPS_MAX;
 
 fn reads(counter: &Counter) -> Arc<dyn Tool> {
   Arc::new(TestTool::slow_read(counter.clone()))
@@ -67,6 +68,37 @@ async fn reads_go_together_and_anything_else_after_what_is_before_it() {
   let results = results_of(&model.requests()[1]);
   assert_eq!(results.len(), 4);
   assert!(results[0].contains("done: a") && results[1].contains("done: b"), "{results:?}");
+}
+
+/// Written in full, numbers take more room than the model gave them; the model is told so, and the turn goes on.
+#[tokio::test(start_paused = true)]
+async fn arguments_that_are_too_long_when_written_in_full_are_told_to_the_model() {
+  let world = World::new().await;
+  let counter = Counter::default();
+  let long = format!(r#"{{"text":"a","numbers":[{}0]}}"#, "1e15,".repeat(40_000));
+  assert!(long.len() <= pa_domain::limits::ARGUMENTS_BYTES_MAX);
+  let model = ScriptedModel::new([calling(&[("pa_slow_read", &long)]), Line::Say("then not")]);
+  let _process = world.process(1, &model, vec![reads(&counter)]);
+  let job = world.send("look").await;
+  assert_eq!(world.answered(job).await.as_deref(), Ok("then not"));
+  assert_eq!(counter.begun(), 0);
+  let results = results_of(&model.requests()[1]);
+  assert!(results[0].contains("too long"), "{results:?}");
+}
+
+/// A model that only ever calls is stopped by a limit that no real work meets, and the owner is told.
+///
+/// Proves RUN-20.
+#[tokio::test(start_paused = true)]
+async fn a_model_that_runs_in_circles_ends_in_a_notice() {
+  let world = World::new().await;
+  let config = pa_model::Config { context_tokens: 10_000_000, ..pa_model::Config::new("http://fake.invalid/v1", "scripted") };
+  let lines = (0..=STEPS_MAX).map(|_| calling(&[("pa_no_such_tool", "{}")]));
+  let model = ScriptedModel::with_config(config, lines);
+  let _process = world.process(1, &model, vec![]);
+  let job = world.send("round and round").await;
+  assert_eq!(world.answered(job).await, Err("TOO_MANY_STEPS".to_owned()));
+  assert_eq!(model.requests().len(), usize::try_from(STEPS_MAX).unwrap());
 }
 
 #[tokio::test(start_paused = true)]

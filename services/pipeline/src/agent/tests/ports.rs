@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -79,11 +79,13 @@ pub(super) struct Ports {
   pub(super) dead: AtomicBool,
   /// The database can't be reached.
   pub(super) away: AtomicBool,
+  /// Turns that the last prompt was given.
+  pub(super) turns_read: AtomicUsize,
 }
 
 impl Ports {
   pub(super) fn new(rows: &Arc<Rows>, holder: Holder) -> Arc<Self> {
-    Arc::new(Self { rows: Arc::clone(rows), holder, dead: AtomicBool::new(false), away: AtomicBool::new(false) })
+    Arc::new(Self { rows: Arc::clone(rows), holder, dead: AtomicBool::new(false), away: AtomicBool::new(false), turns_read: AtomicUsize::new(0) })
   }
 
   async fn reach(&self) -> Result<(), PortError> {
@@ -251,7 +253,9 @@ impl History for Ports {
     messages.sort_by_key(|message| -message.place);
     let reply = |message: &Entry| entries.iter().find(|entry| entry.reply_to == Some(message.id) && entry.id != upto && !entry.removed).cloned();
     let turns = messages.into_iter().map(|message| Turn { reply: if message.id == upto { None } else { reply(message) }, message: message.clone() });
-    Ok(turns.take_while(|turn| keep(turn)).collect())
+    let turns: Vec<Turn> = turns.take_while(|turn| keep(turn)).collect();
+    self.turns_read.store(turns.len(), Ordering::SeqCst);
+    Ok(turns)
   }
 
   async fn record(&self, agent: AgentId, job: JobId) -> Result<Vec<Arc<Recorded>>, PortError> {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::model::{ended, text_of};
 use super::world::AGENT;
 use super::{Line, ScriptedModel, World};
+use crate::agent::prompt::TURNS_MAX;
 
 async fn hears(subscription: &mut Subscription) -> (i32, i64, String) {
   loop {
@@ -41,6 +42,23 @@ async fn a_message_is_answered_by_a_granted_execution() {
   assert!(prompts[1].ends_with("good morning\nHello Ada\nand now?"), "{}", prompts[1]);
   process.stop().await;
   assert_eq!(world.rows.leases(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_turns_are_read_than_a_prompt_uses() {
+  let world = World::new().await;
+  let sent = TURNS_MAX + 5;
+  let model = ScriptedModel::new((0..=sent).map(|_| Line::Say("yes")));
+  let process = world.process(1, &model, vec![]);
+  for number in 0..sent {
+    let job = world.send(&format!("question {number}")).await;
+    assert_eq!(world.answered(job).await.as_deref(), Ok("yes"));
+  }
+  let job = world.send("and the last one").await;
+  assert_eq!(world.answered(job).await.as_deref(), Ok("yes"));
+  assert_eq!(process.ports.turns_read.load(Ordering::SeqCst), TURNS_MAX + 1, "the message itself and its history");
+  let last = text_of(model.requests().last().unwrap());
+  assert!(last.contains("question 5\n") && !last.contains("question 4\n"), "the newest are kept");
 }
 
 /// A piece is heard while the model is still held, and whoever comes in the middle hears all of it.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::join_all;
 use pa_domain::call::{self, CallAsked, CallOutcomeReported, Class, Outcome, ResultPart};
-use pa_domain::codes::reason;
-use pa_domain::limits::{PERMIT_MILLIS, RESULT_TEXT_BYTES_MAX};
+use pa_domain::codes::{notice, reason};
+use pa_domain::limits::{ARGUMENTS_BYTES_MAX, PERMIT_MILLIS, RESULT_TEXT_BYTES_MAX};
 use pa_domain::{CallId, Event, Origin};
 use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::reader::Decision;
@@ -134,6 +134,10 @@ fn plan(worker: &Worker, step: i32, call: &Call) -> Planned {
     Err(error) => return refused("ARGUMENTS_INVALID", format!("The arguments are no JSON: {error}.")),
   };
   match canonical(&Value::Object(arguments.clone())) {
+    // Written in full, numbers can take more room than the model gave them.
+    Ok(action) if action.len() > ARGUMENTS_BYTES_MAX => {
+      refused("ARGUMENTS_INVALID", format!("The arguments are too long: they may have {ARGUMENTS_BYTES_MAX} bytes."))
+    }
     Ok(action) => planned(action, tool.class(), tool.time_limit(), Plan::Make { tool: Arc::clone(tool), arguments }),
     Err(error) => refused("ARGUMENTS_INVALID", format!("The arguments can't be used: {error}.")),
   }
@@ -200,6 +204,7 @@ async fn make_one(turn: &Turn, call: Planned, sent: Sent, sent_at: i64) -> Resul
       Asked::LookAgain(decision.last_ordinal())
     }
     Some(reason::WAITING_FOR_CALL) => Asked::Waits,
+    Some(refused @ reason::VALUE_INVALID) => return Err(Failure::new(notice::FAILED, format!("the ask for a call of {} was refused: {refused}", call.tool))),
     Some(_) => Asked::Over,
   })
 }
@@ -225,7 +230,7 @@ async fn carry_out(turn: &Turn, call: &Planned, sent_at: i64) -> Result<Option<A
   };
   let decision = if call.class == Class::External {
     // It has a life of its own: once begun, it is neither dropped nor forgotten with its turn.
-    turn.worker.tasks.spawn(made.finish()).await.unwrap_or_else(|_| Err(Failure::new("FAILED", "a tool ended its task")))
+    turn.worker.tasks.spawn(made.finish()).await.unwrap_or_else(|_| Err(Failure::new(notice::FAILED, "a tool ended its task")))
   } else {
     Box::pin(made.finish()).await
   };

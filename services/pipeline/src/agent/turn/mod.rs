@@ -24,6 +24,9 @@ use pa_eventlog::reader::Decision;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+#[cfg(test)]
+pub(super) use work::STEPS_MAX;
+
 use super::Worker;
 use super::asks::{Chain, refusal};
 use super::running::{Registered, Signals};

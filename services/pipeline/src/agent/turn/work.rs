@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pa_domain::codes::reason;
+use pa_domain::codes::{notice, reason};
 use pa_domain::execution::{self, FinishAsked, ModelCall, StepReported, ToolCall};
 use pa_domain::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
 use pa_domain::{Event, MessageId};
@@ -15,13 +15,13 @@ use pa_tools::Place;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::calls::{self, Settling};
-use super::failure::{Failure, MODEL_REFUSED, MODEL_SAID_NOTHING};
+use super::failure::Failure;
 use super::request::{Stream, request};
 use super::{End, Turn};
 use crate::agent::asks::refusal;
 use crate::agent::ports::PortError;
 use crate::agent::progress::Progress;
-use crate::agent::prompt::{File, Handling, Material, assemble, handling, history_tokens_max, turn_tokens};
+use crate::agent::prompt::{File, Handling, Material, TURNS_MAX, assemble, handling, history_tokens_max, turn_tokens};
 
 /// How long one wait for the read model takes before it is said that it is behind.
 const READ_MODEL_WAIT: Duration = Duration::from_secs(2);
@@ -29,6 +29,10 @@ const READ_MODEL_WAIT: Duration = Duration::from_secs(2);
 const AGAIN_AFTER: Duration = Duration::from_millis(300);
 /// A failure of the model so near the attempt's end is the end of the attempt.
 const NEAR_END: Duration = Duration::from_millis(100);
+
+/// Steps of one reply at most: no work is cut by it (RUN-19, RUN-20), since no model takes so many within an attempt's four minutes unless it runs in circles; then
+/// each step would make record and prompt longer and cost money.
+pub(in crate::agent) const STEPS_MAX: i32 = 500;
 
 /// What a turn has read and found out so far.
 pub(super) struct Desk<'t> {
@@ -61,6 +65,9 @@ async fn attempt(turn: &Turn) -> Result<End, Failure> {
       Settling::Settled => {}
       Settling::Waits => return Ok(End::Waits),
       Settling::Over => return Ok(End::Over),
+    }
+    if desk.progress.next_step() > STEPS_MAX {
+      return Err(Failure::new(notice::TOO_MANY_STEPS, format!("the model came to no answer in {STEPS_MAX} steps")));
     }
     let Some((answer, call)) = Box::pin(ask_model(&mut desk, &mut stream)).await? else { continue };
     let end = if answer.is_blank() { blank(&mut desk, &answer, call).await? } else { Box::pin(record(&mut desk, answer, call)).await? };
@@ -115,12 +122,13 @@ pub(super) fn fold(progress: &mut Progress, decision: &Decision) {
 async fn read_turns(turn: &Turn, tokens_max: usize) -> Result<Vec<Said>, PortError> {
   let upto = MessageId::from(turn.is.job);
   loop {
-    let (mut left, mut first) = (tokens_max, true);
+    let (mut left, mut kept) = (tokens_max, 0);
     let mut keep = |said: &Said| {
-      // The message that is answered is always in.
-      let tokens = if std::mem::take(&mut first) { 0 } else { turn_tokens(said) };
-      let fits = tokens <= left;
+      // The message that is answered is always in, and is no history.
+      let tokens = if kept == 0 { 0 } else { turn_tokens(said) };
+      let fits = tokens <= left && kept <= TURNS_MAX;
       left = left.saturating_sub(tokens);
+      kept += 1;
       fits
     };
     match turn.worker.history.turns(turn.is.agent, upto, &mut keep).await {
@@ -202,10 +210,10 @@ async fn blank(desk: &mut Desk<'_>, answer: &Answer, model_call: ModelCall) -> R
     return Ok(ended);
   }
   if answer.finish == Finish::ContentFilter {
-    return Err(Failure::new(MODEL_REFUSED, "the model's filter left nothing of its answer"));
+    return Err(Failure::new(notice::MODEL_REFUSED, "the model's filter left nothing of its answer"));
   }
   if std::mem::replace(&mut desk.words_wanted, true) {
-    return Err(Failure::new(MODEL_SAID_NOTHING, "the model gave no words, also without tools"));
+    return Err(Failure::new(notice::MODEL_SAID_NOTHING, "the model gave no words, also without tools"));
   }
   Ok(None)
 }
@@ -252,7 +260,8 @@ async fn decided(desk: &mut Desk<'_>, input: impl Into<pa_domain::Input>) -> Res
       refresh(desk, decision.last_ordinal()).await?;
       Ok(None)
     }
-    Some(reason::TEXT_EMPTY) => Err(Failure::new(MODEL_SAID_NOTHING, "the model's words were none")),
+    Some(refused @ reason::VALUE_INVALID) => Err(Failure::new(notice::FAILED, format!("what the model said was refused: {refused}"))),
+    Some(reason::TEXT_EMPTY) => Err(Failure::new(notice::MODEL_SAID_NOTHING, "the model's words were none")),
     // The execution is over, or the agent is set aside: either way nothing of this turn counts any more.
     Some(_) => Ok(Some(End::Over)),
   }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pa_projections::live::Live;
 use pa_projections::schema;
 use pa_projections::testing::story::{agent, everything, main_of};
 use pa_projections::{conversation, system, updates};
@@ -70,6 +71,35 @@ async fn two_projectors_do_not_write_a_fact_twice() {
   one.stop().await;
   two.stop().await;
   assert_eq!(verify(&world.parts(), &world.schemas()).await.unwrap(), []);
+}
+
+/// Each of two processes tells its own pages and workers, whichever of them wrote.
+#[tokio::test]
+async fn what_another_projector_wrote_is_told_here_too() {
+  let story = everything();
+  let mut world = World::new().await;
+  let lives = [Live::local(), Live::local()];
+  let [one, two] = lives.clone().map(|live| Running::start(super::Parts { live, ..world.parts() }));
+  one.ready().await;
+  two.ready().await;
+  let mut commits = lives.clone().map(|live| live.committed());
+  let mut watches = lives.clone().map(|live| live.watch(agent(1)));
+  for decision in &story.decisions {
+    world.put(decision).await;
+    tokio::task::yield_now().await;
+  }
+  for (watch, commits) in watches.iter_mut().zip(&mut commits) {
+    // A watch looks at nothing by itself: it is told, or it waits for ever.
+    let told = async {
+      while watch.ordinal() < story.ordinal(agent(1)) {
+        watch.changed().await;
+      }
+    };
+    tokio::time::timeout(super::PATIENCE, told).await.expect("both are told");
+    assert!(commits.try_recv().is_ok(), "workers are woken too");
+  }
+  one.stop().await;
+  two.stop().await;
 }
 
 #[tokio::test]

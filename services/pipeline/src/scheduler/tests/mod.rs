@@ -41,6 +41,8 @@ struct Table {
   timers: Mutex<Vec<Timer>>,
   changed: Notify,
   led: AtomicBool,
+  /// How often it was looked for the next one.
+  looks: AtomicUsize,
 }
 
 impl Table {
@@ -66,8 +68,9 @@ impl Timers for Table {
     Ok(due)
   }
 
-  async fn next_due(&self) -> anyhow::Result<Option<Timestamp>> {
-    Ok(self.timers.lock().iter().map(|timer| timer.due).min())
+  async fn next_due(&self, after: Timestamp) -> anyhow::Result<Option<Timestamp>> {
+    self.looks.fetch_add(1, Ordering::SeqCst);
+    Ok(self.timers.lock().iter().map(|timer| timer.due).filter(|due| *due > after).min())
   }
 
   async fn changed(&self) {
@@ -171,6 +174,19 @@ async fn a_timer_whose_end_does_not_show_is_fired_again_under_the_same_key() {
   let records = world.log.records(Stream::Inputs, 0);
   let key = |index: usize| records[index].meta().unwrap().core.key.clone();
   assert_eq!(key(0), key(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_whose_end_does_not_show_is_not_looked_at_without_pause() {
+  let world = World::new().await;
+  world.table.set(5, 0);
+  world.table.set(6, 12_300);
+  sleep(Duration::from_secs(20)).await;
+  let fired = world.fired().await;
+  assert_eq!(fired.iter().map(|(timer, _)| *timer).collect::<Vec<_>>(), [5, 6]);
+  assert!((12_300..12_400).contains(&fired[1].1), "the one behind it is not late: {fired:?}");
+  let looks = world.table.looks.load(Ordering::SeqCst);
+  assert!((5..=20).contains(&looks), "one look in two seconds: {looks}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pa_blobs::Blobs;
-use pa_domain::{AgentId, NodeId};
+use pa_domain::{AgentId, NodeId, Timestamp};
 use pa_eventlog::postgres::PostgresLog;
 use pa_eventlog::{EventLog as _, Record, Stream};
 use pa_projections::live::Live;
@@ -39,7 +39,7 @@ async fn one_process_at_a_time_looks_after_the_timers() {
   again.resign().await;
   assert!(two.leads().await.unwrap());
   assert!(two.due(SystemClock.now(), 10).await.unwrap().is_empty());
-  assert_eq!(two.next_due().await.unwrap(), None);
+  assert_eq!(two.next_due(Timestamp(0)).await.unwrap(), None);
 }
 
 fn record(number: u128) -> Record {
