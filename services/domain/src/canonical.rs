@@ -175,6 +175,41 @@ mod tests {
     assert_eq!(canonical(&deep), Err(NotCanonical::TooDeep));
   }
 
+  /// Vectors computed elsewhere: each action, its canonical form, and what a rejection of it is remembered by. Proves D34 for both forms.
+  #[test]
+  fn forms_agree_with_those_computed_elsewhere() {
+    let vectors = [
+      (
+        "{\"to\": [\"Ada <ada@example.org>\"], \"subject\": \"Re\\u0301sume\\u0301  \\u2014 Q3\", \"body\": \"Hello,\\n\\tthe total is \\u00a51,204,883.07.\", \"message_id\": \"<c4@pa>\"}",
+        "{\"body\":\"Hello,\\n\\tthe total is ¥1,204,883.07.\",\"message_id\":\"<c4@pa>\",\"subject\":\"Résumé  — Q3\",\"to\":[\"Ada <ada@example.org>\"]}",
+        "{\"body\":\"hello, the total is ¥1,204,883.07.\",\"subject\":\"résumé — q3\",\"to\":[\"ada <ada@example.org>\"]}",
+      ),
+      (
+        "{\"snapshot_id\": \"s-1\", \"steps\": [{\"type\": \"click\", \"x\": 10, \"y\": -20, \"element\": 7}, {\"type\": \"text\", \"text\": \"STRASSE Stra\\u00dfe \\u039f\\u0394\\u039f\\u03a3\"}, {\"keys\": [\"cmd\", \"s\"], \"type\": \"key\"}], \"window\": {\"title\": \"\\u4f1a\\u8bae \\u2014 Notes\", \"width\": 1280, \"height\": 800}}",
+        "{\"snapshot_id\":\"s-1\",\"steps\":[{\"element\":7,\"type\":\"click\",\"x\":10,\"y\":-20},{\"text\":\"STRASSE Straße ΟΔΟΣ\",\"type\":\"text\"},{\"keys\":[\"cmd\",\"s\"],\"type\":\"key\"}],\"window\":{\"height\":800,\"title\":\"会议 — Notes\",\"width\":1280}}",
+        "{\"steps\":[{\"element\":7,\"type\":\"click\",\"x\":10,\"y\":-20},{\"text\":\"strasse strasse οδοσ\",\"type\":\"text\"},{\"keys\":[\"cmd\",\"s\"],\"type\":\"key\"}],\"window\":{\"height\":800,\"title\":\"会议 — notes\",\"width\":1280}}",
+      ),
+      (
+        "{\"z\": null, \"a\": true, \"\\u00e9\": 1, \"e\": [], \"Z\": {}, \"nested\": {\"request_key\": \"x\", \"b\": 9007199254740993, \"a\": \"\\\\\\\"\\u0001\\u007f\"}}",
+        "{\"Z\":{},\"a\":true,\"e\":[],\"nested\":{\"a\":\"\\\\\\\"\\u0001\u{7f}\",\"b\":9007199254740993,\"request_key\":\"x\"},\"z\":null,\"é\":1}",
+        "{\"Z\":{},\"a\":true,\"e\":[],\"nested\":{\"a\":\"\\\\\\\"\\u0001\u{7f}\",\"b\":9007199254740993},\"z\":null,\"é\":1}",
+      )
+    ];
+    for (action, form, remembered) in vectors {
+      let parsed: Value = serde_json::from_str(action).unwrap();
+      assert_eq!(canonical(&parsed).as_deref(), Ok(form));
+      assert!(is_canonical(form) && (action == form || !is_canonical(action)));
+      assert_eq!(without_volatile(action).as_deref(), Some(remembered));
+    }
+  }
+
+  #[test]
+  fn folded_text_agrees_with_that_computed_elsewhere() {
+    for (text, expected) in [("  Quarterly　REPORT \n", "quarterly report"), ("Straße", "strasse"), ("ΟΔΟΣ ς", "οδοσ σ"), ("Cafe\u{301}", "café"), ("İstanbul", "i\u{307}stanbul")] {
+      assert_eq!(folded(text), expected);
+    }
+  }
+
   proptest! {
     #[test]
     fn the_canonical_form_is_its_own(keys in proptest::collection::vec(".{0,8}", 0..6), text in ".{0,40}", number in any::<i64>()) {

@@ -61,6 +61,8 @@ pub mod reason {
   pub const STEERED: &str = "STEERED";
   /// The same request key was used with other arguments.
   pub const REQUEST_KEY_CONFLICT: &str = "REQUEST_KEY_CONFLICT";
+  /// A task's model ended without a result; what it wrote last stands on the task.
+  pub const INCOMPLETE: &str = "INCOMPLETE";
   /// The turn has not read the task as it is now (REP-3).
   pub const TASK_NOT_READ: &str = "TASK_NOT_READ";
 
@@ -88,8 +90,6 @@ pub mod notice {
   pub const TASK_FAILED: &str = "TASK_FAILED";
   /// A task repeated itself without end and was paused (RUN-24). Parameters: `task`, `title`.
   pub const TASK_LOOPED: &str = "TASK_LOOPED";
-  /// A task's model ended without a result; what it wrote last stands on the task.
-  pub const INCOMPLETE: &str = "INCOMPLETE";
   /// The model refuses this request.
   pub const MODEL_REFUSED: &str = "MODEL_REFUSED";
   /// The model's service could not be reached, or gave no usable answer, within the tries that a request has.

@@ -7,7 +7,7 @@ use super::{Reply, ReplyPosted, ReplyRequested, ReportAdmitted, ReportSuperseded
 use crate::codes::reason;
 use crate::event::{Event, message_of};
 use crate::execution::{ExecutionFinished, ExecutionStarted, JobKind};
-use crate::ids::{JobId, MessageId, Timestamp, named};
+use crate::ids::{ConversationId, JobId, MessageId, Timestamp, named};
 use crate::limits::{MESSAGE_TEXT_BYTES_MAX, OPEN_MESSAGES_MAX, RESULT_CHARS_MAX, TASKS_OPEN_MAX, TITLE_CHARS_MAX};
 use crate::meta::{Meta, Origin};
 use crate::settle::no_change;
@@ -36,7 +36,7 @@ pub(super) fn admit(root: &Root, thing: &Thing, meta: &Meta, reported: &ResultRe
     events.push(ReportSuperseded { job, conversation, reply, task, revision }.into());
   } else if root.open_messages() >= OPEN_MESSAGES_MAX + TASKS_OPEN_MAX {
     // It can't be refused, and the queue has no room: it is posted as it is.
-    events.push(ReplyPosted { job, conversation, reply, text, incomplete: false }.into());
+    events.extend(posted_at_once((job, conversation, reply), 1, text));
   } else if turn_at_once(root, conversation, root.conversations[&conversation].kind) {
     events.push(ReplyRequested { job, conversation, reply }.into());
   }
@@ -59,14 +59,22 @@ pub(crate) fn at_its_turn(root: &Root, of: (JobId, &Reply)) -> Option<Vec<Event>
   let mut events = match superseded(root, of) {
     Some(superseded) => vec![superseded],
     None if report.text.chars().count() > RESULT_CHARS_MAX => {
-      let execution = reply.work.executions + 1;
-      let started = ExecutionStarted { job, kind: JobKind::Reply, execution, conversation, reply: reply.reply, limit_ms: Timestamp(0) };
-      vec![started.into(), ExecutionFinished { job, execution }.into(), unchanged(root, of)?]
+      posted_at_once((job, conversation, reply.reply), reply.work.executions + 1, report.text.clone()).to_vec()
     }
     None => return None,
   };
   events.extend(turn_after(root, conversation, job).map(Event::from));
   Some(events)
+}
+
+/// An execution that has nothing to do but to post the result as it is.
+fn posted_at_once(of: (JobId, ConversationId, MessageId), execution: i32, text: String) -> [Event; 3] {
+  let (job, conversation, reply) = of;
+  [
+    ExecutionStarted { job, kind: JobKind::Reply, execution, conversation, reply, limit_ms: Timestamp(0) }.into(),
+    ExecutionFinished { job, execution }.into(),
+    ReplyPosted { job, conversation, reply, text, incomplete: false }.into(),
+  ]
 }
 
 /// The end of a result that the task has gone on from.

@@ -107,8 +107,8 @@ pub(crate) fn finish(root: &Root, meta: &Meta, of: (TaskId, &Task), asked: &Fini
   let (revision, title) = (task.revision(), task.title.clone());
   if asked.incomplete {
     // Progress is never a result: it stays on the task, and the conversation says that there is none.
-    events.push(TaskFailed { task: id, revision, code: code::INCOMPLETE.to_owned(), detail: String::new(), text: result }.into());
-    events.push(notice(meta, events.len(), of, (code::TASK_FAILED, vec![NoticeParam::new("reason", code::INCOMPLETE)])));
+    events.push(TaskFailed { task: id, revision, code: reason::INCOMPLETE.to_owned(), detail: String::new(), text: result }.into());
+    events.push(notice(meta, events.len(), of, (code::TASK_FAILED, vec![NoticeParam::new("reason", reason::INCOMPLETE)])));
   } else {
     events.push(TaskCompleted { task: id, asked_in: task.asked_in, author: task.author, title, revision, text: result }.into());
   }

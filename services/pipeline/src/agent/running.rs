@@ -100,7 +100,7 @@ impl Running {
             signals.calls.send_replace(recorded.core().ordinal);
           }
         }
-        Event::Account(_) | Event::Agent(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
+        Event::Account(_) | Event::Agent(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}
       }
     }
   }

@@ -52,7 +52,7 @@ impl Agent {
       match &recorded.event {
         Event::Conversation(event) => self.conversation(event)?,
         Event::Execution(event) => self.execution(event)?,
-        Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
+        Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}
       }
     }
     Ok(())

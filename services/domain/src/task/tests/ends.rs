@@ -2,7 +2,7 @@
 
 use super::{ask, finish, report, running, status, with_step};
 use crate::call::{Class, Outcome};
-use crate::codes::{notice, reason};
+use crate::codes::reason;
 use crate::conversation::Author;
 use crate::execution::FinishAsked;
 use crate::ids::JobId;
@@ -54,7 +54,7 @@ fn bb_16_progress_is_never_a_result() {
   let asked = FinishAsked { incomplete: true, ..inputs::finish(JobId::from(task), 1, 1, agent.ordinal(), &text) };
   let revision = agent.task(task).revision();
   let decided = agent.when(asked).then_types(&["StepRecorded", "ExecutionFinished", "TaskFailed", "NoticePosted"]);
-  let failed = TaskFailed { task, revision, code: notice::INCOMPLETE.to_owned(), detail: String::new(), text };
+  let failed = TaskFailed { task, revision, code: reason::INCOMPLETE.to_owned(), detail: String::new(), text };
   assert_eq!(decided.events[2], failed.into());
   assert_eq!(status(&agent, task), Status::Failed);
   assert_eq!(agent.carry_on(), [], "no result is reported");
