@@ -5,6 +5,7 @@
 pub mod cli;
 mod commands;
 pub mod config;
+mod erasure;
 mod housekeeping;
 mod model;
 mod observe;

@@ -14,7 +14,7 @@ use crate::settings::SettingsChanged;
 use crate::timer::TimerSet;
 
 /// The version of every state type: raise it with any change of shape or meaning, and a decider builds its state anew from the log.
-pub const FOLD_VERSION: i32 = 1;
+pub const FOLD_VERSION: i32 = 2;
 
 /// An agent as the rules see it when they decide on one of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

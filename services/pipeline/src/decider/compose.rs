@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::End;
-use super::agents::{Unfoldable, panic_text};
+use super::agents::{Agent, Unfoldable, panic_text};
 use super::repeats::{REQUEST_KEY_CONFLICT, Verdict};
 use super::term::Term;
 
@@ -72,6 +72,16 @@ impl Asked {
     self.input().filter(|input| !makes_thing(input)).and_then(|input| input.thing(self.meta.id))
   }
 
+  /// The decision on an input of an agent whose history is not whole: nothing can be decided from it, and nothing is lost.
+  fn behind_damage(&self, entry: &Agent) -> Vec<Event> {
+    if is_holding(&entry.root) && !self.held {
+      // Only what can be told so is refused beyond the list's limit; a message would be admitted into a state that may be wrong.
+      return set_aside(&entry.root, &self.meta, self.input().filter(|input| input.is_command()), self.bytes());
+    }
+    let damage = entry.damage.map_or_else(String::new, |damage| damage.to_string());
+    quarantine(self, "UNREADABLE", &damage)
+  }
+
   fn bytes(&self) -> HeldInput {
     HeldInput {
       position: self.position,
@@ -104,7 +114,9 @@ impl Term {
           let metas = composed.metas.iter().map(|meta| &meta.core).zip(&events);
           match self.agents.fold(agent, metas, composed.chain) {
             Ok(()) => {
-              if let Some((meta, first)) = composed.metas.first().zip(events.first()) {
+              if let Some((meta, first)) = composed.metas.first().zip(events.first())
+                && !self.agents.agent(agent).is_erased()
+              {
                 self.repeats.decided(&meta.core, first, asked.position, at.0);
               }
               return Ok(composed);
@@ -124,9 +136,11 @@ impl Term {
   }
 
   fn events(&mut self, asked: &Asked, at: Timestamp) -> Vec<Event> {
-    let root = &self.agents.agent(asked.meta.agent).root;
+    let entry = self.agents.agent(asked.meta.agent);
+    let root = &entry.root;
     let input = match &asked.content {
       Content::Erased => return vec![settle::no_change("ERASED")],
+      Content::Input(_) | Content::Unreadable(_) if entry.damage.is_some() && !asked.input().is_some_and(exempt) => return asked.behind_damage(entry),
       Content::Deadly => return quarantine(asked, "DEADLY", "three processes died on it"),
       Content::Unreadable(_) if is_holding(root) && !asked.held => return set_aside(root, &asked.meta, None, asked.bytes()),
       Content::Unreadable(why) => return quarantine(asked, "UNREADABLE", why),

@@ -15,6 +15,7 @@ use pa_eventlog::{AppendError, Position, Record, Stream};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::agents::Damage;
 use super::compose::{Asked, Content, Sent, sent};
 use super::store::Note;
 use super::term::{Keeper, Term, part};
@@ -91,7 +92,7 @@ impl Lead {
         return Err(End::StepDown("the lease ran out or was taken"));
       }
       self.read_back().await?;
-      self.term.carry_on().await?;
+      self.term.carry_on().await;
       if self.unread.front().is_some_and(|sent| sent.at.elapsed() >= READ_BACK_MAX) {
         return Err(End::new_term("an own record was not read back"));
       }
@@ -156,8 +157,14 @@ impl Lead {
       self.term.unwritten += u64::from(head.parts.unsigned_abs());
       match item {
         Item::Decision(decision) => self.term.read_back(&decision),
-        Item::Unreadable { position, reason, .. } => return Err(End::Fatal(anyhow::anyhow!("the own record at {position} can't be opened: {reason}"))),
-        Item::Erased(_) | Item::Announced(_) | Item::Void(_) => {}
+        // It was folded when it was decided; what the next term would make of it counts already now.
+        Item::Unreadable { position, reason, .. } => {
+          tracing::error!(agent.id = %head.agent, position, %reason, "an own record can't be read");
+          self.term.agents.load(std::iter::once((head.agent, None))).await?;
+          self.term.agents.damage(head.agent, Damage::Unreadable(position));
+        }
+        Item::Erased(unopened) => self.term.read_back_erased(&unopened),
+        Item::Announced(_) | Item::Void(_) => {}
       }
     }
     Ok(())
@@ -215,9 +222,19 @@ impl Lead {
     let Some(held) = pa_domain::log::next_to_drain(&entry.root) else { return Ok(None) };
     let lost = || End::Fatal(anyhow::anyhow!("the record that holds input {} of agent {agent} is not in the log", held.input));
     let position = *entry.held_at.get(&held.ordinal).ok_or_else(lost)?;
-    let batch = self.term.parts.log.read(Stream::Events, self.term.partition, position, 1).await?;
-    let stored = batch.first().filter(|stored| stored.position == position).ok_or_else(lost)?;
-    let input = self.term.parts.opener.event(stored).await.map(|opened| held_by(&opened))?.ok_or_else(lost)?;
+    if let Some(Damage::Unreadable(damaged)) = entry.damage
+      && matches!(self.term.event_at(damaged).await?, Some(Opened::Event(_)))
+    {
+      tracing::info!(agent.id = %agent, position = damaged, "an event can be read again");
+      return Err(End::LogChanged);
+    }
+    let opened = self.term.event_at(position).await?.ok_or_else(lost)?;
+    let Some(input) = held_by(&opened) else {
+      // The bytes that it holds are what can't be read: they wait until they can.
+      self.term.agents.damage(agent, Damage::Unreadable(position));
+      self.term.agents.drain_no_more(agent);
+      return Ok(None);
+    };
     let opened = self.term.parts.opener.held(&input).await?;
     let stored = Opener::stored_of(&input);
     Asked::new(&stored, true, opened).map(Some)
@@ -276,6 +293,7 @@ impl Lead {
     let stopping = self.stop.is_cancelled();
     let term = &self.term;
     let checkpoint_at = if term.unwritten > 0 { self.checkpoint_at } else { Instant::now() + CHECKPOINT_EVERY };
+    let checkpoint_at = self.term.due_at().map_or(checkpoint_at, |due_at| due_at.min(checkpoint_at));
     let deadline = self.unread.front().map_or(checkpoint_at, |sent| (sent.at + READ_BACK_MAX).min(checkpoint_at.max(Instant::now() + READ_BACK_MAX / 50)));
     let appended = async {
       match &mut self.appending {

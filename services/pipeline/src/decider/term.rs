@@ -6,8 +6,9 @@ use pa_domain::ids::RecordId;
 use pa_domain::log::EpochAnnounced;
 use pa_eventlog::fence::{FenceState, NextInput};
 use pa_eventlog::guards::{self, Guard};
+use pa_eventlog::opener::Opened;
 use pa_eventlog::reader::{Item, Reader};
-use pa_eventlog::{AppendError, Partition, Stream};
+use pa_eventlog::{AppendError, Partition, Position, Stream};
 use pa_store::checkpoint::Mark;
 use pa_store::lease::{LEASE, RENEW_EVERY};
 use tokio::sync::watch;
@@ -15,7 +16,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::agents::{Agents, Unfoldable};
+use super::agents::{Agents, Damage, Unfoldable};
+use super::due::Due;
 use super::lead::{Careful, Lead};
 use super::repeats::Repeats;
 use super::store::Take;
@@ -91,7 +93,7 @@ pub(super) fn part(partition: Partition) -> i16 {
 }
 
 /// The epoch to announce, and what the row says of the life before.
-struct Opened {
+struct Beginning {
   epoch: i64,
   /// The last holder did not give the row back: decide the first inputs one at a time.
   careful: Option<Careful>,
@@ -107,9 +109,9 @@ async fn open(
 ) -> Result<(), End> {
   let store = &parts.store;
   let taken = match *own {
-    Some(above) => Opened { epoch: store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?, careful: None },
+    Some(above) => Beginning { epoch: store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?, careful: None },
     None => match store.take(part(partition), starting).await? {
-      Take::Taken(term) => Opened { epoch: term.epoch, careful: (!term.clean).then(|| Careful::after(term.note)) },
+      Take::Taken(term) => Beginning { epoch: term.epoch, careful: (!term.clean).then(|| Careful::after(term.note)) },
       Take::Held { .. } => {
         status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
         pause(RENEW_EVERY / 3, stop).await;
@@ -145,8 +147,8 @@ pub(super) struct Term {
   pub(super) next_input: NextInput,
   /// Records read back since the checkpoint.
   pub(super) unwritten: u64,
-  /// Decisions read since the checkpoint whose consequences elsewhere may not have been appended.
-  pub(super) to_route: Vec<Arc<pa_eventlog::reader::Decision>>,
+  /// What decisions lead to elsewhere and is not done yet.
+  pub(super) due: Vec<Due>,
 }
 
 impl Term {
@@ -157,7 +159,7 @@ impl Term {
     let next_input = mark.map_or(NextInput::START, |mark| NextInput(mark.next_input));
     let checkpoint = mark.map(|mark| mark.next_position);
     let mut agents = Agents::new(part(partition), Arc::clone(&parts.store), checkpoint);
-    agents.load_draining().await?;
+    agents.load_partition().await?;
     Ok(Self {
       parts: parts.clone(),
       partition,
@@ -166,13 +168,14 @@ impl Term {
       repeats: Repeats::default(),
       next_input,
       unwritten: 0,
-      to_route: Vec::new(),
+      due: Vec::new(),
     })
   }
 
   async fn read_to_end(&mut self) -> Result<(), End> {
     // Checked even if there is nothing to read: a log behind the checkpoint must be noticed.
     self.reader.check().await?;
+    self.load_due().await?;
     let end = self.parts.log.end(Stream::Events, self.partition).await?;
     while self.reader.position() < end {
       let items = self.reader.poll().await?;
@@ -192,19 +195,39 @@ impl Term {
       Item::Decision(decision) => {
         self.agents.load(std::iter::once((decision.agent, None)).chain(decision.events.iter().map(|event| (decision.agent, event.event.thing())))).await?;
         let events = decision.events.iter().map(|recorded| (recorded.core(), &recorded.event));
-        self.agents.fold(decision.agent, events, decision.chain()).map_err(|error| match error {
-          Unfoldable::Panicked(text) => End::Fatal(anyhow::anyhow!("folding the decision at {} panicked: {text}", decision.first)),
-          Unfoldable::RootTooLarge => End::Fatal(anyhow::anyhow!("the root of agent {} is larger than its limit", decision.agent)),
-        })?;
-        self.repeats.record(decision);
+        if let Err(unfoldable) = self.agents.fold(decision.agent, events, decision.chain()) {
+          let why = match unfoldable {
+            Unfoldable::Panicked(text) => text,
+            Unfoldable::RootTooLarge => "its root is larger than the limit".to_owned(),
+          };
+          tracing::error!(agent.id = %decision.agent, position = decision.first, why, "a decision can't be folded");
+          self.agents.pass(decision, decision.chain());
+          self.agents.damage(decision.agent, Damage::Unfoldable(decision.first));
+        }
+        if self.agents.agent(decision.agent).is_erased() {
+          self.repeats.forget(decision.agent);
+        } else {
+          self.repeats.record(decision);
+        }
         self.read_back(decision);
         self.unwritten += u64::from(decision.parts.unsigned_abs());
       }
       Item::Announced(announced) => self.next_input = self.next_input.announced(announced.counts, announced.inputs_from),
       Item::Unreadable { head, position, reason } => {
-        return Err(End::Fatal(anyhow::anyhow!("agent {}: the record at {position} can't be opened: {reason}", head.agent)));
+        tracing::error!(agent.id = %head.agent, position, %reason, "an event can't be read");
+        self.agents.load(std::iter::once((head.agent, None))).await?;
+        self.agents.pass(head, head.chain());
+        self.agents.damage(head.agent, Damage::Unreadable(*position));
+        self.unwritten += u64::from(head.parts.unsigned_abs());
       }
-      Item::Erased(_) | Item::Void(_) => {}
+      Item::Erased(unopened) => {
+        self.agents.load(std::iter::once((unopened.agent, None))).await?;
+        self.agents.bury(unopened, unopened.chain());
+        self.repeats.forget(unopened.agent);
+        self.read_back_erased(unopened);
+        self.unwritten += u64::from(unopened.parts.unsigned_abs());
+      }
+      Item::Void(_) => {}
     }
     if let Some(head) = item.decided() {
       self.next_input = self.next_input.decided(head.input, head.held);
@@ -213,6 +236,13 @@ impl Term {
       }
     }
     Ok(())
+  }
+
+  /// Opens the event at a position, if there is one.
+  pub(super) async fn event_at(&self, position: Position) -> Result<Option<Opened>, End> {
+    let batch = self.parts.log.read(Stream::Events, self.partition, position, 1).await?;
+    let Some(stored) = batch.first().filter(|stored| stored.position == position) else { return Ok(None) };
+    Ok(Some(self.parts.opener.event(stored).await?))
   }
 
   /// Announces `epoch` and reads on until exactly this announcement was read as accepted.

@@ -246,3 +246,61 @@ impl Stage {
     self.events().iter().filter(|stored| stored.record.type_name.starts_with("pa.conversation.MessageAdmitted")).count()
   }
 }
+
+/// A byte of one agent's event is changed: its inputs are set aside, also by the next decider; others go on; and when the byte is mended, a release decides all of it.
+#[test]
+fn an_event_that_cant_be_read_concerns_its_agent_alone_and_heals() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.say("one").await;
+    let damaged = stage.events().last().unwrap().clone();
+    assert!(damaged.record.type_name.starts_with("pa.conversation."), "{}", damaged.record.type_name);
+    stage.say("and one").await;
+    stage.world.crash(1, Fate::Land);
+    stage.world.shared.log.damage(Stream::Events, 0, damaged.position);
+    stage.world.start(1).await;
+    stage.leave("two").await;
+    stage.until("it is quarantined", || stage.quarantined() == 1).await;
+    let (own, other) = (stage.agent, super::super::world::agent_in_after(stage.agent));
+    stage.world.create(&mut rand::SeedableRng::seed_from_u64(2), other).await;
+    stage.agent = other;
+    stage.say("of another agent").await;
+    // Also when the state comes from the checkpoint, and from a decider that never saw it whole.
+    sleep(Duration::from_secs(12)).await;
+    stage.world.crash(1, Fate::Land);
+    stage.world.start(2).await;
+    stage.leads(2).await;
+    stage.say("of another agent again").await;
+    stage.agent = own;
+    stage.leave("three").await;
+    stage.until("it is held", || stage.held() == 1).await;
+    // A release too early changes nothing.
+    stage.ask("release too early", inputs::release(false)).await;
+    stage.until("it is quarantined again", || stage.quarantined() == 2).await;
+    stage.world.shared.log.damage(Stream::Events, 0, damaged.position);
+    stage.ask("release", inputs::release(false)).await;
+    stage.say("four").await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["one", "and one", "of another agent", "of another agent again", "two", "three", "four"]);
+  });
+}
+
+/// The same under the decider that wrote it.
+#[test]
+fn an_own_event_that_cant_be_read_back_ends_no_term() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    let epoch = stage.leads(1).await;
+    let (log, position) = (stage.world.shared.log.clone(), i64::try_from(stage.events().len()).unwrap());
+    stage.process(1).traps.set(Moment::After, "events/pa.conversation.MessageAdmitted", move || log.damage(Stream::Events, 0, position));
+    stage.leave("one").await;
+    stage.until("it is damaged", || stage.process(1).traps.is_empty()).await;
+    stage.leave("two").await;
+    stage.until("it is quarantined", || stage.quarantined() == 1).await;
+    assert_eq!(stage.leads(1).await, epoch, "the term goes on");
+    stage.world.shared.log.damage(Stream::Events, 0, position);
+    stage.ask("release", inputs::release(false)).await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["one", "two"]);
+  });
+}
