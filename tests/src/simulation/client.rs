@@ -120,6 +120,7 @@ impl Owner {
         (0 | 1, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::stop(job, "shown"))).await),
         (2, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::retry(job))).await),
         (3 | 4, _) => self.name(&mut random, key, number).await,
+        (5 | 6, _) => self.once(&mut random, &key, number).await,
         _ => {
           let text = format!("message {key} {}", some_wish(&mut random));
           let resolved = resolve(world, &mut random, &request(agent, key, inputs::message(&text))).await;
@@ -132,6 +133,18 @@ impl Owner {
           }
         }
       }
+    }
+  }
+
+  /// Says something without a key, and only once: nobody knows what becomes of it without an answer.
+  async fn once(&self, random: &mut StdRng, key: &str, number: u64) {
+    let (world, agent, text) = (&*self.world, self.agent, format!("once {key} {}", some_wish(random)));
+    let Some(process) = world.some_process(random) else { return };
+    let Some(resolved) = answer(world, &process, &request(agent, "", inputs::message(&text))).await else { return };
+    if let Some(reason) = resolved.refused() {
+      world.record.problem(format!("a message of {agent} was refused: {reason}"));
+    } else {
+      world.record.acknowledged(Acknowledged { agent, source: format!("{agent}/{}", self.device), number, text, input: Some(resolved.input) });
     }
   }
 

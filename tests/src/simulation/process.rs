@@ -84,6 +84,7 @@ pub(super) struct Request {
   pub(super) agent: AgentId,
   pub(super) input: Input,
   pub(super) producer: String,
+  /// Empty: it has none, and is not sent again.
   pub(super) key: String,
   pub(super) content: Option<Vec<u8>>,
   pub(super) origin: Origin,
@@ -95,7 +96,7 @@ impl Request {
       agent: self.agent,
       input: self.input.clone(),
       producer: &self.producer,
-      key: Some(&self.key),
+      key: (!self.key.is_empty()).then_some(&self.key),
       content: self.content.as_deref(),
       actor,
       origin: self.origin,

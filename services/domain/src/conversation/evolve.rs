@@ -66,7 +66,7 @@ fn open(root: &mut Root, meta: &Meta, conversation: ConversationId, kind: Conver
 fn pending(admitted: &MessageAdmitted, meta: &Meta) -> Reply {
   let author: Author = admitted.author;
   let work = Work { instructed: meta.ordinal, ..Work::default() };
-  Reply { conversation: admitted.conversation, author, reply: admitted.reply, status: ReplyStatus::Pending, work }
+  Reply { conversation: admitted.conversation, author, reply: admitted.reply, status: ReplyStatus::Pending, correlation: meta.correlation, work }
 }
 
 fn wait(root: &mut Root, meta: &Meta, conversation: ConversationId, job: JobId, reply: MessageId) {

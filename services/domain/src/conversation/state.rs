@@ -1,6 +1,7 @@
 //! What the rules remember of conversations (in the root) and of reply jobs (a thing each).
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{Author, ConversationKind};
 use crate::execution::Work;
@@ -35,6 +36,8 @@ pub struct Reply {
   pub author: Author,
   pub reply: MessageId,
   pub status: ReplyStatus,
+  /// The chain of causes that its message began, and that the work on it belongs to.
+  pub correlation: Uuid,
   pub work: Work,
 }
 

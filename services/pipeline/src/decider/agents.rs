@@ -335,9 +335,10 @@ impl Agents {
     self.whole.draining.remove(&agent);
   }
 
-  /// The first agent whose held inputs are being decided.
-  pub(super) fn draining(&self) -> Option<AgentId> {
-    self.whole.draining.first().copied()
+  /// Agents whose held inputs are being decided, at most `max`, those behind `after` first.
+  pub(super) fn draining(&self, after: Option<AgentId>, max: usize) -> Vec<AgentId> {
+    let (before, behind): (Vec<AgentId>, Vec<AgentId>) = self.whole.draining.iter().partition(|agent| after.is_some_and(|after| **agent <= after));
+    behind.into_iter().chain(before).take(max).collect()
   }
 }
 

@@ -1,6 +1,7 @@
 //! A term: from the lease row to the announcement that was read back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pa_domain::ids::RecordId;
 use pa_domain::log::EpochAnnounced;
@@ -23,6 +24,11 @@ use super::repeats::Repeats;
 use super::store::Take;
 use super::{End, Parts, READ_BACK_MAX, RETRY_AFTER, agree};
 
+/// The pause before a new term after one that got nothing done; it doubles up to [`NEW_TERM_PAUSE_MAX`].
+const NEW_TERM_PAUSE: Duration = Duration::from_millis(100);
+/// Well below a lease, which nobody renews meanwhile.
+const NEW_TERM_PAUSE_MAX: Duration = Duration::from_secs(2);
+
 /// What a partition's decider does, for readiness and the system page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -39,19 +45,22 @@ pub enum Status {
 /// A partition's decider, term after term, until `stop`.
 pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationToken, status: watch::Sender<Status>) {
   let mut starting = true;
-  let mut own: Option<i64> = None;
+  let mut terms = Terms::default();
   while !stop.is_cancelled() {
-    let opened = open(&parts, partition, &mut own, starting, &stop, &status).await;
+    let opened = open(&parts, partition, &mut terms, starting, &stop, &status).await;
     // A start whose database is away is one still when it is back.
-    starting &= own.is_none() && matches!(opened, Err(End::Away(_)));
+    starting &= terms.own.is_none() && matches!(opened, Err(End::Away(_)));
     let Err(end) = opened else { continue };
     match end {
       End::Stopped => break,
-      End::NewTerm(why) => tracing::warn!(partition, why, "a decider's term ended; opening a new one"),
+      End::NewTerm(why) => {
+        tracing::warn!(partition, why, fruitless = terms.fruitless, "a decider's term ended; opening a new one");
+        pause(terms.rest(), &stop).await;
+      }
       End::StepDown(why) => {
         tracing::warn!(partition, why, "a decider stepped down");
         status.send_replace(Status::Waiting);
-        if own.take().is_some()
+        if std::mem::take(&mut terms).own.is_some()
           && let Err(error) = parts.store.lost_alive(part(partition)).await
         {
           tracing::debug!(partition, error = &error as &dyn std::error::Error, "could not say that this process lives");
@@ -64,6 +73,7 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
           tracing::warn!(partition, error = &error as &dyn std::error::Error, "could not drop the checkpoint");
           pause(RETRY_AFTER, &stop).await;
         }
+        pause(terms.rest(), &stop).await;
       }
       End::Away(error) => {
         tracing::warn!(partition, error = error.as_ref() as &dyn std::error::Error, "the decider can't reach its log or database; trying again");
@@ -80,7 +90,7 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
   status.send_replace(Status::Waiting);
 }
 
-async fn pause(time: std::time::Duration, stop: &CancellationToken) {
+async fn pause(time: Duration, stop: &CancellationToken) {
   tokio::select! {
     biased;
     () = sleep(time) => {}
@@ -92,26 +102,43 @@ pub(super) fn part(partition: Partition) -> i16 {
   i16::try_from(partition).unwrap_or(i16::MAX)
 }
 
-/// The epoch to announce, and what the row says of the life before.
-struct Beginning {
-  epoch: i64,
-  /// The last holder did not give the row back: decide the first inputs one at a time.
+/// What goes from one term of a process to its next.
+#[derive(Default)]
+struct Terms {
+  /// The epoch of the lease row that is this process's own.
+  own: Option<i64>,
+  /// The last holder did not give the row back: what is left of deciding the first inputs one at a time.
   careful: Option<Careful>,
+  /// Terms in a row that read back nothing of their own.
+  fruitless: u32,
+}
+
+impl Terms {
+  /// The pause before the next term: none after one that got something done.
+  fn rest(&self) -> Duration {
+    match self.fruitless {
+      0 => Duration::ZERO,
+      before => (NEW_TERM_PAUSE * 2_u32.saturating_pow(before - 1)).min(NEW_TERM_PAUSE_MAX),
+    }
+  }
 }
 
 async fn open(
   parts: &Parts,
   partition: Partition,
-  own: &mut Option<i64>,
+  terms: &mut Terms,
   starting: bool,
   stop: &CancellationToken,
   status: &watch::Sender<Status>,
 ) -> Result<(), End> {
   let store = &parts.store;
-  let taken = match *own {
-    Some(above) => Beginning { epoch: store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?, careful: None },
+  let taken = match terms.own {
+    Some(above) => store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?,
     None => match store.take(part(partition), starting).await? {
-      Take::Taken(term) => Beginning { epoch: term.epoch, careful: (!term.clean).then(|| Careful::after(term.note)) },
+      Take::Taken(term) => {
+        terms.careful = (!term.clean).then(|| Careful::after(term.note));
+        term.epoch
+      }
       Take::Held { .. } => {
         status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
         pause(RENEW_EVERY / 3, stop).await;
@@ -119,22 +146,29 @@ async fn open(
       }
     },
   };
-  *own = Some(taken.epoch);
+  terms.own = Some(taken);
+  terms.fruitless = terms.fruitless.saturating_add(1);
   status.send_replace(Status::CatchingUp);
   let keeper = Keeper::start(parts, partition);
   let mut term = Term::load(parts, partition).await?;
   term.read_to_end().await?;
-  let epoch = if term.reader.decisions().fence().epoch >= taken.epoch {
+  let epoch = if term.reader.decisions().fence().epoch >= taken {
     let above = term.reader.decisions().fence().epoch;
     store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?
   } else {
-    taken.epoch
+    taken
   };
-  *own = Some(epoch);
+  terms.own = Some(epoch);
   term.announce(epoch).await?;
   status.send_replace(Status::Leading(epoch));
   tracing::info!(partition, epoch, next_input = term.next_input.0, "the decider leads");
-  Lead::new(term, epoch, taken.careful, keeper, stop.clone()).run().await
+  let mut lead = Lead::new(term, epoch, terms.careful.take(), keeper, stop.clone());
+  let ended = Box::pin(lead.run()).await;
+  if lead.is_fruitful() {
+    terms.fruitless = 0;
+  }
+  terms.careful = lead.careful();
+  ended
 }
 
 /// What a term has read so far.

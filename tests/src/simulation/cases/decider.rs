@@ -311,6 +311,50 @@ fn a_late_input_of_an_erased_agent_goes_on_behind_its_tombstone() {
   }
 }
 
+/// Every announcement's fate is unknown for a while: the terms that come to nothing come ever more slowly.
+#[test]
+fn terms_that_decide_nothing_are_opened_ever_more_slowly() {
+  in_paused_time(async {
+    let mut stage = Stage::new(&TWO).await;
+    for _ in 0..40 {
+      stage.world.shared.log.inject(Stream::Events, Fault::LostAck);
+    }
+    stage.world.start(1).await;
+    sleep(Duration::from_secs(5)).await;
+    let announced = stage.world.shared.log.records(Stream::Events, 0).len() + stage.world.shared.log.records(Stream::Events, 1).len();
+    assert!((4..=20).contains(&announced), "{announced} announcements in 5 s on two partitions");
+    stage.leads(1).await;
+    stage.world.create(&mut rand::SeedableRng::seed_from_u64(1), stage.agent).await;
+    stage.say("at last").await;
+    assert_eq!(texts(&stage.judge(CALM).await.unwrap()), ["at last"]);
+  });
+}
+
+/// The lost acknowledgement of an append leaves its record twice; without a key only the input's id says so.
+#[test]
+fn a_message_without_a_key_that_stands_twice_is_admitted_once() {
+  for restarts in [false, true] {
+    in_paused_time(async {
+      let mut stage = Stage::led_by_the_first(&TWO).await;
+      let prepared = stage.edge.prepare(&request(stage.agent, "", inputs::message("once"))).await.unwrap();
+      assert!(stage.edge.append_prepared(&prepared).await);
+      if restarts {
+        // Written down, and no longer in anybody's memory.
+        sleep(Duration::from_secs(12)).await;
+        stage.world.crash(1, Fate::Land);
+        stage.world.start(1).await;
+        stage.leads(1).await;
+      }
+      stage.world.shared.log.inject(Stream::Inputs, Fault::Duplicate);
+      assert!(stage.edge.append_prepared(&prepared).await);
+      stage.say("and another").await;
+      let accepted = stage.judge(CALM).await.unwrap();
+      assert_eq!(texts(&accepted), ["once", "and another"]);
+      assert_eq!(repeats(&accepted), 2);
+    });
+  }
+}
+
 fn announcements(stage: &Stage) -> usize {
   stage.events().iter().filter(|stored| stored.record.type_name.starts_with("pa.log.EpochAnnounced")).count()
 }
