@@ -21,7 +21,15 @@ trap clean_up EXIT
 
 mkdir -p "$TOP/target/release"
 cp -r "$INFRA" "$TOP/infra"
-printf 'need_build_tools() { :; }; need_postgres() { :; }; need_rust() { :; }; need_node() { :; }\n' >"$TOP/infra/lib/install.sh"
+printf 'need_build_tools() { :; }; need_postgres() { :; }; need_rust() { :; }; need_node() { :; }; need_kafka() { :; }\n' >"$TOP/infra/lib/install.sh"
+# A Kafka that answers at once and lives until it is ended.
+cat >"$TOP/infra/kafka/run" <<'SH'
+#!/usr/bin/env bash
+trap 'exit 0' TERM
+mkdir -p "$PA_DATA_DIR/kafka" && touch "$PA_DATA_DIR/kafka/made"
+echo brokers=127.0.0.1:9
+while :; do sleep 0.1; done
+SH
 printf 'build_page() { :; }; build_binary() { :; }\nBUILT_STAMP=target/release/.pa-built\n' >"$TOP/infra/lib/build.sh"
 cp "$(readlink -f "$BASH")" "$TOP/target/release/pa"
 # Not a function of how often it was asked: ready once the file is there.
@@ -67,14 +75,16 @@ expect() {
 
 says() { grep -qE -- "$1" <<<"$OUTPUT"; }
 gone() { [ ! -d "/proc/$1" ] || [ "$(cut -d' ' -f3 "/proc/$1/stat")" = Z ]; }
+# A process whose parent has not looked yet is gone, too.
+gone() { [ ! -d "/proc/$1" ] || [ "$(cut -d' ' -f3 "/proc/$1/stat")" = Z ]; }
+has_brokers() { grep -qzx 'PA_KAFKA_BROKERS=127.0.0.1:9' "/proc/$(cat "$PA_DATA_DIR/pa.pid")/environ"; }
 closes_with_addresses() {
   [[ $(tail -n 2 <<<"$OUTPUT" | head -n 1) == listening=http://127.0.0.1:* ]] &&
     [[ $(tail -n 1 <<<"$OUTPUT") == sign-in=http://127.0.0.1/sign-in/* ]]
 }
 
-up --kafka
-expect "--kafka is refused with 2" [ "$CODE" = 2 ]
-expect "and clearly" says 'not there yet'
+up --nonsense
+expect "an unknown option is refused with 2" [ "$CODE" = 2 ]
 
 mkdir -p "$PA_DATA_DIR"
 touch "$PA_DATA_DIR/fail"
@@ -162,6 +172,24 @@ up
 expect "a pa started by hand is not taken over" says 'that infra/up did not start'
 by_hand=$(sed -n 's/.*(process \([0-9]*\)).*/\1/p' <<<"$OUTPUT")
 kill "$by_hand"
+
+up --kafka
+expect "on Kafka it ends well" [ "$CODE" = 0 ]
+expect "names the brokers" says '^brokers=127.0.0.1:9$'
+expect "and closes with its addresses" closes_with_addresses
+expect "its pa has the brokers" has_brokers
+kafka=$(cat "$PA_DATA_DIR/kafka.pid")
+up --kafka
+expect "a second call says that it runs and names the brokers" says '^brokers=127.0.0.1:9$'
+expect "and starts no other Kafka" [ "$(cat "$PA_DATA_DIR/kafka.pid")" = "$kafka" ]
+OUTPUT=$(bash "$TOP/infra/down" 2>&1) && CODE=0
+expect "infra/down ends Kafka, too" says 'ending Kafka'
+expect "it is gone" gone "$kafka"
+up
+expect "a folder whose log lies on its Kafka starts it again" has_brokers
+bash "$TOP/infra/down" >/dev/null
+PA_KAFKA_BROKERS=127.0.0.1:1 up --kafka
+expect "two words about which Kafka are refused" says 'PA_KAFKA_BROKERS names a Kafka already'
 
 printf 'starts: %d passed, %d failed\n' "$PASSED" "$FAILED"
 [ "$FAILED" = 0 ]
