@@ -59,6 +59,13 @@ any_pa_of_folder() {
   return 1
 }
 
+# Whoever works on this folder: a `pa`, or any program that holds its lock.
+owner_of_folder() {
+  any_pa_of_folder && return 0
+  [ -f "$DATA/lock" ] && ! flock --nonblock "$DATA/lock" true || return 1
+  head -n 1 "$DATA/lock"
+}
+
 # The private Postgres of this folder, if it runs.
 postmaster_pid() {
   local file pid

@@ -36,7 +36,7 @@ start() {
 
 down() {
   CODE=0
-  OUTPUT=$(PA_STOP_SECS=1 bash "$INFRA/down" 2>&1) || CODE=$?
+  OUTPUT=$(PA_STOP_SECS=1 bash "$INFRA/down" "$@" 2>&1) || CODE=$?
 }
 
 expect() {
@@ -59,6 +59,13 @@ fresh_folder
 down
 expect "nothing started is said" says 'nothing to end'
 expect "and is no failure" [ "$CODE" = 0 ]
+
+down blah
+expect "arguments are refused" [ "$CODE" = 2 ]
+down --help
+expect "help is given" [ "$CODE" = 0 ]
+OUTPUT=$(bash "$INFRA/prove-setup" --help 2>&1) && CODE=0
+expect "the proof of set-up has help for anybody" says 'usage: infra/prove-setup'
 
 fresh_folder
 start "$WORK/programs/pa" 300
@@ -108,6 +115,26 @@ echo 999999999 >"$DATA/pa.pid"
 down
 expect "a Postgres left by a crash is ended" says "its Postgres still runs (process $postgres)"
 expect "for good" dead "$postgres"
+
+# Left by a tool that was killed: infra/up has started nothing here.
+fresh_folder
+mkdir "$DATA/postgres"
+cd "$DATA/postgres"
+start "$WORK/programs/postgres" 300
+cd "$WORK"
+orphan=$STARTED
+printf '%s\n%s\n' "$orphan" "$DATA/postgres" >"$DATA/postgres/postmaster.pid"
+echo 4711 >"$DATA/lock"
+exec 9<>"$DATA/lock"
+flock 9
+down
+expect "a Postgres stays while somebody holds the folder's lock" alive "$orphan"
+expect "who is named" says 'another pa works on'
+expect "by number" says '(process 4711)'
+exec 9>&-
+down
+expect "a Postgres that nobody uses is ended without a pid file" dead "$orphan"
+expect "and that is said" says "its Postgres still runs (process $orphan), and nobody uses it"
 
 printf 'processes: %d passed, %d failed\n' "$PASSED" "$FAILED"
 [ "$FAILED" = 0 ]

@@ -17,6 +17,7 @@ export default defineConfig({
       '/graphql': { target: agent, ws: true },
       '/files': { target: agent },
       '/sign-in': { target: agent },
+      '/sign-out': { target: agent },
     },
   },
   test: { environment: 'node', include: ['src/**/*.test.ts', 'src/**/*.test.tsx'] },

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use figment::Figment;
 use figment::error::{Actual, Kind};
 use figment::providers::{Env, Format, Serialized, Toml};
+use pa_eventlog::kafka;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
@@ -19,6 +21,7 @@ pub struct Config {
   pub server: Server,
   pub data: Data,
   pub log: Log,
+  pub kafka: Kafka,
   pub model: Model,
   pub rehearsal: Rehearsal,
   pub agent: Agent,
@@ -52,6 +55,23 @@ pub struct Log {
   pub partitions: u16,
   pub sealed: bool,
   pub inputs_kept_days: u32,
+}
+
+/// Kafka as the log; without brokers the log is embedded.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kafka {
+  pub brokers: String,
+  pub prefix: String,
+  pub security_protocol: String,
+  pub sasl_mechanism: String,
+  pub username: String,
+  pub password: SecretString,
+  pub password_file: String,
+  pub ca_file: String,
+  pub certificate_file: String,
+  pub key_file: String,
+  pub key_password: SecretString,
 }
 
 /// The model; an empty address means the rehearsal model.
@@ -99,12 +119,14 @@ pub struct Observe {
 }
 
 /// The short names of the outside contract, with the key that each sets.
-const SHORT_NAMES: [(&str, &str); 12] = [
+const SHORT_NAMES: [(&str, &str); 14] = [
   ("PA_LISTEN", "server.listen"),
   ("PA_PUBLIC_URL", "server.public_url"),
   ("PA_ALLOW_INSECURE", "server.allow_insecure"),
   ("PA_DATA_DIR", "data.dir"),
   ("PA_DATABASE_URL", "data.database_url"),
+  ("PA_KAFKA_BROKERS", "kafka.brokers"),
+  ("PA_KAFKA_PREFIX", "kafka.prefix"),
   ("PA_MASTER_KEY", "data.master_key"),
   ("PA_MASTER_KEY_FILE", "data.master_key_file"),
   ("PA_OWNER_TOKEN", "data.owner_token"),
@@ -121,9 +143,6 @@ impl Config {
   /// Names the key and what is wrong with it, never a secret's value.
   #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
   pub fn load() -> Result<Self> {
-    if std::env::var("PA_KAFKA_BROKERS").is_ok_and(|brokers| !brokers.is_empty()) {
-      bail!("PA_KAFKA_BROKERS is set, but this version keeps its log in Postgres only; unset it");
-    }
     let short = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     Self::from(Figment::new().merge(Toml::string(DEFAULTS)).merge(Env::prefixed("PA__").split("__")), short)
   }
@@ -139,12 +158,14 @@ impl Config {
     let mut config: Self = figment.extract().map_err(|errors| anyhow!("the configuration can't be used: {}", complaints(errors)))?;
     config.model.api_key = from_file(config.model.api_key, &config.model.api_key_file).context("read the file of the model's key")?;
     config.data.master_key = from_file(config.data.master_key, &config.data.master_key_file).context("read the master key's file")?;
+    config.kafka.password = from_file(config.kafka.password, &config.kafka.password_file).context("read the file of Kafka's password")?;
     config.validate()?;
     Ok(config)
   }
 
   fn validate(&self) -> Result<()> {
     ensure!((1..=1024).contains(&self.log.partitions), "log.partitions must lie between 1 and 1024");
+    self.kafka.validate()?;
     let model = &self.model;
     ensure!(model.base_url.is_empty() || !model.name.is_empty(), "PA_MODEL_BASE_URL is set without PA_MODEL_NAME: say which model to ask");
     ensure!(
@@ -158,6 +179,23 @@ impl Config {
     let owner_token = self.data.owner_token.expose_secret();
     ensure!(owner_token.is_empty() || owner_token.len() >= 16, "PA_OWNER_TOKEN must have at least 16 characters");
     self.edge()?.validate().map_err(|error| anyhow!("PA_LISTEN, PA_PUBLIC_URL or PA_ALLOW_INSECURE: {error}"))
+  }
+
+  /// Kafka as the log; `None`: the log is embedded.
+  pub fn kafka(&self) -> Option<kafka::Config> {
+    let kafka = Some(&self.kafka).filter(|kafka| !kafka.brokers.is_empty())?;
+    let security = kafka::Security {
+      protocol: kafka.security_protocol.clone(),
+      mechanism: kafka.sasl_mechanism.clone(),
+      username: kafka.username.clone(),
+      password: kafka.password.clone(),
+      ca_file: kafka.ca_file.clone(),
+      certificate_file: kafka.certificate_file.clone(),
+      key_file: kafka.key_file.clone(),
+      key_password: kafka.key_password.clone(),
+    };
+    let inputs_kept = Duration::from_secs(u64::from(self.log.inputs_kept_days) * 24 * 3600);
+    Some(kafka::Config { brokers: kafka.brokers.clone(), prefix: kafka.prefix.clone(), inputs_kept, security })
   }
 
   /// How the outside reaches this process.
@@ -197,6 +235,20 @@ fn complaints(errors: figment::Error) -> String {
     }
   };
   errors.into_iter().map(complaint).collect::<Vec<_>>().join("; ")
+}
+
+impl Kafka {
+  fn validate(&self) -> Result<()> {
+    // What Kafka takes in a topic's name, with room for ours behind it.
+    let fits = |prefix: &str| prefix.len() <= 200 && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    ensure!(fits(&self.prefix), "PA_KAFKA_PREFIX may hold letters, digits, points, dashes and underscores, 200 at most");
+    let known = ["", "plaintext", "ssl", "sasl_plaintext", "sasl_ssl"];
+    ensure!(known.contains(&self.security_protocol.as_str()), "kafka.security_protocol must be plaintext, ssl, sasl_plaintext or sasl_ssl");
+    let signs_in = self.security_protocol.starts_with("sasl");
+    ensure!(!signs_in || !self.sasl_mechanism.is_empty(), "kafka.sasl_mechanism is missing: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512");
+    ensure!(signs_in || self.username.is_empty(), "kafka.username is set, but kafka.security_protocol does not sign in: choose sasl_ssl or sasl_plaintext");
+    Ok(())
+  }
 }
 
 fn from_file(value: SecretString, path: &str) -> Result<SecretString> {
@@ -261,6 +313,30 @@ mod tests {
     let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Serialized::default("model.api_key", 7));
     let error = format!("{:#}", Config::from(figment, |_| None).unwrap_err());
     assert!(error.contains("PA__MODEL__API_KEY='"), "it says how to write it: {error}");
+  }
+
+  #[test]
+  fn kafka_is_the_log_when_brokers_are_named() {
+    assert!(with(&[]).unwrap().kafka().is_none());
+    let kafka = with(&[("PA_KAFKA_BROKERS", "one:9092,two:9092")]).unwrap().kafka().unwrap();
+    assert_eq!((kafka.brokers.as_str(), kafka.prefix.as_str()), ("one:9092,two:9092", "pa."));
+    assert_eq!(kafka.inputs_kept, Duration::from_secs(90 * 24 * 3600));
+    let named = with(&[("PA_KAFKA_BROKERS", "one:9092"), ("PA_KAFKA_PREFIX", "mine-")]).unwrap().kafka().unwrap();
+    assert_eq!(named.prefix, "mine-");
+    assert!(with(&[("PA_KAFKA_BROKERS", "one:9092"), ("PA_KAFKA_PREFIX", "no spaces")]).unwrap_err().to_string().contains("PA_KAFKA_PREFIX"));
+  }
+
+  #[test]
+  fn signing_in_to_kafka_needs_a_protocol_and_a_mechanism() {
+    let set = |pairs: &[(&str, &str)]| {
+      let defaults = Figment::new().merge(Toml::string(DEFAULTS));
+      Config::from(pairs.iter().fold(defaults, |figment, (key, value)| figment.merge(Serialized::default(key, *value))), |_| None)
+    };
+    assert!(set(&[("kafka.security_protocol", "tls")]).unwrap_err().to_string().contains("security_protocol"));
+    assert!(set(&[("kafka.security_protocol", "sasl_ssl")]).unwrap_err().to_string().contains("sasl_mechanism"));
+    assert!(set(&[("kafka.username", "pa")]).unwrap_err().to_string().contains("sasl_ssl"));
+    let all = [("kafka.security_protocol", "sasl_ssl"), ("kafka.sasl_mechanism", "SCRAM-SHA-512"), ("kafka.username", "pa"), ("kafka.password", "planted")];
+    assert!(!format!("{:?}", set(&all).unwrap()).contains("planted"));
   }
 
   #[test]

@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 pub(crate) fn start(config: &Config, storage: &Storage, shared: &Shared, stop: &CancellationToken) {
   let keeper = PostgresKeeper {
     pool: storage.database.pool(Role::Tool),
-    log: Arc::clone(&storage.log),
+    log: storage.log.embedded(),
     blobs: Arc::clone(&shared.blobs),
     inputs_kept: DAY * config.log.inputs_kept_days,
     fold_version: pa_domain::state::FOLD_VERSION,

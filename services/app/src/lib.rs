@@ -5,7 +5,9 @@
 pub mod cli;
 mod commands;
 pub mod config;
+mod erasure;
 mod housekeeping;
+mod log;
 mod model;
 mod observe;
 mod owner;
@@ -65,7 +67,7 @@ async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> 
     Command::Token { command: TokenCommand::Link } => commands::token::link(&config).await.map(|()| ExitCode::SUCCESS),
     Command::Token { command: TokenCommand::Reset } => commands::token::reset(&config).await.map(|()| ExitCode::SUCCESS),
     Command::Migrate => Ok(not_there("`pa migrate`", "`pa up` builds a missing read schema itself before it is ready")),
-    Command::Log { command: LogCommand::Copy { .. } } => Ok(not_there("`pa log copy`", "the log lives in Postgres only for now")),
+    Command::Log { command: LogCommand::Copy { .. } } => Ok(not_there("`pa log copy`", "a log keeps its kind and its partitions for now")),
     Command::Backup { .. } => Ok(not_there("`pa backup`", "stop `pa` and copy the data folder whole, keys included")),
     Command::Restore { .. } => Ok(not_there("`pa restore`", "put the copy of a data folder back while `pa` is stopped")),
     Command::Doctor => Ok(not_there("`pa doctor`", "`/readyz` says what a running process waits for")),

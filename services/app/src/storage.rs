@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use pa_domain::NodeId;
 use pa_eventlog::EventLog;
-use pa_eventlog::postgres::PostgresLog;
 use pa_store::data_dir::{self, DataDir};
 use pa_store::keys::{KeyRing, MasterKey};
 use pa_store::private_postgres::{self, PrivatePostgres};
@@ -14,6 +13,7 @@ use pa_store::{Database, PgPool, Role};
 use secrecy::ExposeSecret;
 
 use crate::config::Config;
+use crate::log::Log;
 
 /// Everything durable, opened.
 pub(crate) struct Storage {
@@ -23,7 +23,7 @@ pub(crate) struct Storage {
   pub(crate) control: PgPool,
   pub(crate) postgres: Option<PrivatePostgres>,
   pub(crate) keys: Arc<KeyRing>,
-  pub(crate) log: Arc<PostgresLog>,
+  pub(crate) log: Log,
   /// Held until the process ends.
   _folder: Option<DataDir>,
   node: NodeId,
@@ -95,7 +95,7 @@ impl Storage {
     let database = Database::new(&url).context("PA_DATABASE_URL")?;
     database.wait(|error| tracing::warn!(error = error as &dyn std::error::Error, "waiting for Postgres")).await?;
     pa_store::migrate(&database.pool(Role::Tool)).await?;
-    let log = PostgresLog::open(&database, config.log.partitions, config.log.sealed).await?;
+    let log = Log::open(config, &database).await?;
     let control = database.pool(Role::Gateway);
     let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master_key(config, &paths)?)));
     keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
@@ -110,7 +110,7 @@ impl Storage {
 
   /// The log as the stages see it.
   pub(crate) fn event_log(&self) -> Arc<dyn EventLog> {
-    Arc::clone(&self.log) as Arc<dyn EventLog>
+    self.log.port()
   }
 
   /// Ends a tool: what it started itself is stopped.

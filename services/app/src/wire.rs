@@ -17,7 +17,7 @@ use pa_eventlog::pieces::Pieces;
 use pa_eventlog::seal::Keys;
 use pa_eventlog::tail::Tail;
 use pa_eventlog::{EventLog, Identity};
-use pa_pipeline::decider::{Eraser, KeyMaker};
+use pa_pipeline::decider::KeyMaker;
 use pa_projections::live::Live;
 use pa_store::PgPool;
 use pa_store::clock::{Clock, Ids, SystemClock, SystemIds};
@@ -28,6 +28,7 @@ use pa_workspace::{TaskUser, Workspaces};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::erasure::Everything;
 use crate::storage::Storage;
 
 /// How often it is looked whether a read model that is being built is there.
@@ -121,7 +122,12 @@ impl Shared {
       opener: Arc::clone(&self.opener),
       keys: Arc::clone(&self.keys) as Arc<dyn Keys>,
       key_maker: Arc::new(Beginning { keys: Arc::clone(&self.keys), workspaces: Arc::clone(&self.workspaces) }),
-      eraser: Arc::new(Everything { keys: Arc::clone(&self.keys), blobs: Arc::clone(&self.blobs), workspaces: Arc::clone(&self.workspaces) }),
+      eraser: Arc::new(Everything {
+        keys: Arc::clone(&self.keys),
+        blobs: Arc::clone(&self.blobs),
+        workspaces: Arc::clone(&self.workspaces),
+        control: self.control.clone(),
+      }),
       composer: Composer::new(self.identity.sealed, "pa/decider"),
       appender: self.appender("pa/decider"),
       store: Arc::new(store),
@@ -142,24 +148,6 @@ impl KeyMaker for Beginning {
     async move {
       self.keys.get_or_create(agent).await.context("make an agent's keys")?;
       self.workspaces.create(agent).await.map(|_| ()).context("make an agent's workspace")
-    }
-    .boxed()
-  }
-}
-
-/// What goes with an agent.
-struct Everything {
-  keys: Arc<KeyRing>,
-  blobs: Arc<Blobs>,
-  workspaces: Arc<Workspaces>,
-}
-
-impl Eraser for Everything {
-  fn erase(&self, agent: AgentId) -> BoxFuture<'_, Result<()>> {
-    async move {
-      self.keys.erase(agent).await.context("delete an agent's keys")?;
-      self.blobs.erase(agent).await.context("delete an agent's blobs")?;
-      self.workspaces.remove(agent).await.context("delete an agent's workspace")
     }
     .boxed()
   }

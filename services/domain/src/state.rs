@@ -16,7 +16,7 @@ use crate::task::{OpenTask, Task, Underway};
 use crate::timer::TimerSet;
 
 /// The version of every state type: raise it with any change of shape or meaning, and a decider builds its state anew from the log.
-pub const FOLD_VERSION: i32 = 2;
+pub const FOLD_VERSION: i32 = 3;
 
 /// An agent as the rules see it when they decide on one of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 // Reads src/api/operations.graphql, validates it against the schema, and writes src/api/generated.ts: the enums, the
 // inputs, one type for each fragment and operation, and the text that goes over the wire. With --check it writes
 // nothing and fails when the committed file is stale.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import {
   buildSchema, getNamedType, isAbstractType, isEnumType, isInputObjectType, isListType, isNonNullType, isObjectType,
@@ -153,9 +153,11 @@ const text = [
   ...bodies,
 ].join('\n\n') + '\n';
 
+const stale = !existsSync(OUTPUT) || readFileSync(OUTPUT, 'utf8') !== text;
 if (!process.argv.includes('--check')) {
-  writeFileSync(OUTPUT, text);
-} else if (readFileSync(OUTPUT, 'utf8') !== text) {
+  // A file that stays the same keeps its time, too.
+  if (stale) writeFileSync(OUTPUT, text);
+} else if (stale) {
   console.error('src/api/generated.ts is stale: run `npm run generate` and commit it');
   process.exit(1);
 }

@@ -6,7 +6,20 @@ use super::expect_none;
 use super::tree::{self, root};
 
 /// What a newcomer looks for in the README.
-const README_NAMES: [&str; 8] = ["infra/up", "infra/down", "infra/test", "an event", "a projection", "a tool", "a channel", "just bench"];
+const README_NAMES: [&str; 10] = [
+  "infra/up",
+  "infra/down",
+  "infra/test",
+  "CONTRIBUTING.md",
+  "ssh -L",
+  "infra/up --restart",
+  "pa account add",
+  "pa token link",
+  "sendMessage",
+  "just bench",
+];
+/// What is described step by step for whoever changes it.
+const CONTRIBUTING_NAMES: [&str; 4] = ["an event", "a projection", "a tool", "a channel"];
 
 #[test]
 fn links_lead_somewhere() {
@@ -30,6 +43,9 @@ fn the_readme_answers_a_newcomer() {
   let readme = tree::read("README.md");
   let problems: Vec<_> = README_NAMES.iter().filter(|name| !readme.contains(**name)).map(|name| (*name).to_owned()).collect();
   expect_none("README.md does not mention", &problems);
+  let contributing = tree::read("CONTRIBUTING.md");
+  let problems: Vec<_> = CONTRIBUTING_NAMES.iter().filter(|name| !contributing.contains(&format!("## Add {name}"))).map(|name| (*name).to_owned()).collect();
+  expect_none("CONTRIBUTING.md does not say how to add", &problems);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod bad_input;
 mod intake;
 mod isolation;
+mod kafka;
 mod model_trouble;
 mod operations;
 mod replies;

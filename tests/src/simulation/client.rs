@@ -11,6 +11,7 @@ use pa_domain::ids::{INSTALLATION, derived};
 use pa_domain::log::{InputSettled, Settlement};
 use pa_domain::testing::inputs;
 use pa_domain::{AgentId, ConversationId, Event, Input, JobId, Origin, Timestamp, settings};
+use pa_eventlog::appender::Prepared;
 use pa_eventlog::reader::Decision;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -119,6 +120,7 @@ impl Owner {
         (0 | 1, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::stop(job, "shown"))).await),
         (2, Some(job)) => drop(resolve(world, &mut random, &request(agent, key, inputs::retry(job))).await),
         (3 | 4, _) => self.name(&mut random, key, number).await,
+        (5 | 6, _) => self.once(&mut random, &key, number).await,
         _ => {
           let text = format!("message {key} {}", some_wish(&mut random));
           let resolved = resolve(world, &mut random, &request(agent, key, inputs::message(&text))).await;
@@ -131,6 +133,18 @@ impl Owner {
           }
         }
       }
+    }
+  }
+
+  /// Says something without a key, and only once: nobody knows what becomes of it without an answer.
+  async fn once(&self, random: &mut StdRng, key: &str, number: u64) {
+    let (world, agent, text) = (&*self.world, self.agent, format!("once {key} {}", some_wish(random)));
+    let Some(process) = world.some_process(random) else { return };
+    let Some(resolved) = answer(world, &process, &request(agent, "", inputs::message(&text))).await else { return };
+    if let Some(reason) = resolved.refused() {
+      world.record.problem(format!("a message of {agent} was refused: {reason}"));
+    } else {
+      world.record.acknowledged(Acknowledged { agent, source: format!("{agent}/{}", self.device), number, text, input: Some(resolved.input) });
     }
   }
 
@@ -186,12 +200,35 @@ impl Administrator {
         sleep(Duration::from_millis(random.random_range(0..4_000))).await;
         world.record.erased(account);
         let erase = request(account, "erase", inputs::erase(&name));
+        let late = self.late(&mut random, account).await;
         // Once it is gone nobody can be asked for it any more.
         while !world.is_erased(account) {
           drop(timeout(ANSWERS_WITHIN, resolve(world, &mut random, &erase)).await);
         }
+        for late in late {
+          sleep(Duration::from_millis(random.random_range(0..12_000))).await;
+          if let Some(process) = world.some_process(&mut random) {
+            timeout(ANSWERS_WITHIN, process.append_prepared(&late)).await.ok();
+          }
+        }
       }
     }
+  }
+}
+
+impl Administrator {
+  /// Inputs on their way to an account, which arrive only when it is erased.
+  async fn late(&self, random: &mut StdRng, account: AgentId) -> Vec<Prepared> {
+    let mut late = Vec::new();
+    for number in 0..random.random_range(0..3) {
+      let request = request(account, format!("late-{number}"), inputs::message("too late"));
+      if let Some(process) = self.world.some_process(random)
+        && let Ok(Ok(prepared)) = timeout(ANSWERS_WITHIN, process.prepare(&request)).await
+      {
+        late.push(prepared);
+      }
+    }
+    late
   }
 }
 

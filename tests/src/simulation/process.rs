@@ -1,12 +1,13 @@
 //! One simulated process: the product's decider, tail and projections over a log and a database that it shares with others, and a gateway for clients.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pa_domain::{AgentId, Input, NodeId, Origin};
-use pa_eventlog::appender::{self, Appender, Submission};
+use pa_eventlog::appender::{self, Appender, Prepared, Submission};
 use pa_eventlog::compose::Composer;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::pieces::Pieces;
@@ -83,6 +84,7 @@ pub(super) struct Request {
   pub(super) agent: AgentId,
   pub(super) input: Input,
   pub(super) producer: String,
+  /// Empty: it has none, and is not sent again.
   pub(super) key: String,
   pub(super) content: Option<Vec<u8>>,
   pub(super) origin: Origin,
@@ -94,7 +96,7 @@ impl Request {
       agent: self.agent,
       input: self.input.clone(),
       producer: &self.producer,
-      key: Some(&self.key),
+      key: (!self.key.is_empty()).then_some(&self.key),
       content: self.content.as_deref(),
       actor,
       origin: self.origin,
@@ -118,6 +120,7 @@ pub(super) enum Answer {
 struct SimKeys {
   keys: KeyRing,
   erased: Arc<Mutex<Vec<AgentId>>>,
+  full: Arc<AtomicBool>,
 }
 
 impl Eraser for SimKeys {
@@ -133,7 +136,11 @@ impl Eraser for SimKeys {
 
 impl KeyMaker for SimKeys {
   fn make(&self, agent: AgentId) -> BoxFuture<'_, anyhow::Result<()>> {
-    async move { Ok(self.keys.get_or_create(agent).await.map(drop)?) }.boxed()
+    async move {
+      anyhow::ensure!(!self.full.load(Ordering::Relaxed), "the disk is full");
+      Ok(self.keys.get_or_create(agent).await.map(drop)?)
+    }
+    .boxed()
   }
 }
 
@@ -168,7 +175,7 @@ impl Process {
       states.push(shared.model.state(partition).await);
     }
     let tail = Tail::start(&log, &opener, states, &tracker, &stop);
-    let made = Arc::new(SimKeys { keys: shared.keys.clone(), erased: Arc::clone(&shared.erased) });
+    let made = Arc::new(SimKeys { keys: shared.keys.clone(), erased: Arc::clone(&shared.erased), full: Arc::clone(&shared.full) });
     let parts = Parts {
       log: Arc::clone(&log),
       opener: Arc::clone(&opener),
@@ -249,6 +256,16 @@ impl Process {
       Some(decision) => Answer::Decided(decision),
       None => Answer::Accepted,
     }
+  }
+
+  /// Prepares a client's request, to be appended later.
+  pub(super) async fn prepare(&self, request: &Request) -> Result<Prepared, appender::Error> {
+    self.appender.prepare(request.submission("owner")).await
+  }
+
+  /// Appends what was prepared; whether it is certain to stand.
+  pub(super) async fn append_prepared(&self, prepared: &Prepared) -> bool {
+    self.appender.append(std::slice::from_ref(prepared)).await.is_ok()
   }
 
   /// Appends a client's request; where it stands.

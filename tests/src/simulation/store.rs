@@ -356,7 +356,7 @@ impl DeciderStore for SimStore {
   async fn forget_agent(&self, part: i16, agent: AgentId) -> Result<(), Error> {
     self
       .write_rows("forget an erased agent's states", move |rows| {
-        rows.things.retain(|(of, owner, _), _| (*of, *owner) != (part, agent));
+        rows.things.retain(|(of, owner, thing), _| (*of, *owner) != (part, agent) || thing.is_nil());
         rows.keys.retain(|(of, owner, _, _), _| (*of, *owner) != (part, agent));
       })
       .await

@@ -1,6 +1,7 @@
 //! A simulated world: processes that come and go over one log and one database, the people outside, and what goes wrong.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pa_domain::call::Class;
@@ -44,6 +45,8 @@ pub(super) struct Shared {
   pub(super) erased: Arc<Mutex<Vec<AgentId>>>,
   /// Inputs on which a process dies.
   pub(super) deadly: Arc<Mutex<Vec<Uuid>>>,
+  /// No disk has room for a new agent's beginnings.
+  pub(super) full: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -64,6 +67,7 @@ impl Shared {
       trouble,
       erased: Arc::default(),
       deadly: Arc::default(),
+      full: Arc::default(),
     }
   }
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use pa_domain::agent::Event as AgentEvent;
 use pa_domain::log::{EpochAnnounced, Event as LogEvent, HeldInput};
 use pa_domain::{AgentId, Event, Input, Meta};
 use pa_store::keys::AgentKeys;
@@ -93,7 +94,13 @@ impl Opener {
   /// # Errors
   /// Something that must stop the reader, or keys that can't be looked up now.
   pub async fn event(&self, stored: &Stored) -> Result<Opened, Error> {
-    self.open(stored, |position, meta, event| Opened::Event(Arc::new(Recorded { position, meta, event }))).await
+    let opened = self.open(stored, |position, meta, event| Opened::Event(Arc::new(Recorded { position, meta, event }))).await?;
+    if let Opened::Event(recorded) = &opened
+      && matches!(recorded.event, Event::Agent(AgentEvent::AgentErased(_)))
+    {
+      self.keys.forget(recorded.core().agent);
+    }
+    Ok(opened)
   }
 
   /// Opens a record of `pa.inputs`.

@@ -49,6 +49,9 @@ pub trait Keys: Send + Sync + 'static {
 
   /// The agent's keys if they are at hand; never waits.
   fn cached(&self, agent: AgentId) -> Option<Arc<AgentKeys>>;
+
+  /// The agent's erasure was read: its keys are not kept at hand any more.
+  fn forget(&self, agent: AgentId);
 }
 
 #[async_trait]
@@ -64,6 +67,10 @@ impl Keys for KeyRing {
 
   fn cached(&self, agent: AgentId) -> Option<Arc<AgentKeys>> {
     KeyRing::cached(self, agent)
+  }
+
+  fn forget(&self, agent: AgentId) {
+    KeyRing::forget(self, agent);
   }
 }
 

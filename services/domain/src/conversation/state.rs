@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{Author, ConversationKind, FileRef};
 use crate::execution::Work;
@@ -48,6 +49,8 @@ pub struct Reply {
   pub author: Author,
   pub reply: MessageId,
   pub status: ReplyStatus,
+  /// The chain of causes that its message began, and that the work on it belongs to.
+  pub correlation: Uuid,
   pub work: Work,
   /// The message's files, which a task that is started from it gets; none once it is answered.
   pub attachments: Vec<FileRef>,

@@ -284,11 +284,14 @@ records! {
 }
 
 impl Event {
-  /// The thing that the event changes: the turn that read a task, or the task. `TaskRunRequested` changes only the root, where turns are counted; what a
-  /// turn asked for, and how that went, leads to inputs of their own.
+  /// The thing that the event is about: a turn, or the task. `TaskRunRequested` changes only the root, where turns are counted.
   pub fn thing(&self) -> Option<ThingId> {
     match self {
-      Self::TaskOrdered(_) | Self::TaskRunRequested(_) | Self::OrderRefused(_) | Self::OrderRepeated(_) | Self::CheckpointRecorded(_) => None,
+      Self::TaskRunRequested(_) => None,
+      Self::TaskOrdered(event) => Some(event.order.job.into()),
+      Self::OrderRefused(event) => Some(event.task.into()),
+      Self::OrderRepeated(event) => Some(event.task.into()),
+      Self::CheckpointRecorded(event) => Some(event.task.into()),
       Self::TaskLookedUp(event) => Some(event.job.into()),
       Self::TaskStarted(event) => Some(event.task.into()),
       Self::TaskInstructed(event) => Some(event.task.into()),

@@ -112,6 +112,7 @@ impl Running {
       E::ExecutionYielded(event) => (event.job, event.execution),
       E::ExecutionFailed(event) => (event.job, event.execution),
       E::ExecutionStopped(event) => (event.job, event.execution),
+      E::ExecutionSuspended(event) => (event.job, event.execution),
       E::ExecutionFinished(event) => (event.job, event.execution),
       E::ExecutionStarted(_) | E::StepRecorded(_) => return,
     };

@@ -8,7 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pa_domain::limits::ROOT_BYTES_MAX;
+use pa_domain::state::Life;
 use pa_domain::{AgentId, Event, Meta, Root, State, Thing, ThingId, Timestamp, evolve};
+use pa_eventlog::Position;
+use pa_eventlog::reader::DecisionHead;
 use pa_store::checkpoint::{Loaded, ROOT, ThingState};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -37,6 +40,39 @@ pub(super) struct Agent {
   pub(super) quarantined: BTreeMap<Uuid, i32>,
   /// Where the events stand that carry held inputs: ordinal to position.
   pub(super) held_at: BTreeMap<i64, i64>,
+  /// What of its history is missing from all this.
+  pub(super) damage: Option<Damage>,
+}
+
+impl Agent {
+  /// Nothing is left but that it was erased, and where its events go on.
+  fn become_a_tombstone(&mut self) {
+    let Self { ordinal, chain, at, .. } = *self;
+    *self = Self { root: Root { life: Life::Erased, ..Root::default() }, ordinal, chain, at, ..Self::default() };
+  }
+
+  /// Whether it was erased.
+  pub(super) fn is_erased(&self) -> bool {
+    self.root.life == Life::Erased
+  }
+}
+
+/// A decision that is in the log and not in the state: the agent's inputs are set aside until the history is whole again. Others go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Damage {
+  /// The event at this position can't be opened or decoded, although the key is there.
+  Unreadable(i64),
+  /// The decision that begins at this position can't be folded by this binary.
+  Unfoldable(i64),
+}
+
+impl std::fmt::Display for Damage {
+  fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    match self {
+      Self::Unreadable(position) => write!(f, "the agent's event at {position} can't be read"),
+      Self::Unfoldable(position) => write!(f, "the agent's decision at {position} can't be folded"),
+    }
+  }
 }
 
 pub(super) struct Agents {
@@ -47,12 +83,20 @@ pub(super) struct Agents {
   agents: HashMap<AgentId, Agent>,
   things: HashMap<(AgentId, ThingId), Thing>,
   changed: HashSet<(AgentId, Uuid)>,
-  /// Agents whose held inputs are being decided; kept under the nil agent, so that a start finds them.
-  draining: BTreeSet<AgentId>,
+  whole: Whole,
 }
 
 /// The nil agent's root row holds what concerns the partition.
 const PARTITION_ROW: AgentId = AgentId(Uuid::nil());
+
+/// What a start has to know before any agent has an input.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Whole {
+  /// Agents whose held inputs are being decided.
+  draining: BTreeSet<AgentId>,
+  /// Positions of events that lead to something elsewhere which is not done yet.
+  owed: BTreeSet<Position>,
+}
 
 /// A decision that can't be folded; nothing changed.
 pub(super) enum Unfoldable {
@@ -63,18 +107,17 @@ pub(super) enum Unfoldable {
 
 impl Agents {
   pub(super) fn new(part: i16, store: Arc<dyn DeciderStore>, checkpoint: Option<i64>) -> Self {
-    Self { part, store, checkpoint, agents: HashMap::new(), things: HashMap::new(), changed: HashSet::new(), draining: BTreeSet::new() }
+    Self { part, store, checkpoint, agents: HashMap::new(), things: HashMap::new(), changed: HashSet::new(), whole: Whole::default() }
   }
 
-  /// Finds out which agents' held inputs are being decided.
-  pub(super) async fn load_draining(&mut self) -> Result<(), End> {
+  /// Loads what concerns the partition.
+  pub(super) async fn load_partition(&mut self) -> Result<(), End> {
     let Loaded { next_position, things } = self.store.things(self.part, &[(PARTITION_ROW, ROOT)]).await?;
     if next_position != self.checkpoint {
       return Err(End::new_term("the checkpoint is another one than this term's"));
     }
     if let Some(row) = things.first() {
-      self.draining =
-        postcard::from_bytes(&row.state).map_err(|_| End::Fatal(anyhow::anyhow!("the stored partition row can't be read; drop the checkpoint")))?;
+      self.whole = postcard::from_bytes(&row.state).map_err(|_| End::Fatal(anyhow::anyhow!("the stored partition row can't be read; drop the checkpoint")))?;
     }
     Ok(())
   }
@@ -142,8 +185,10 @@ impl Agents {
   pub(super) fn fold<'a>(&mut self, agent: AgentId, events: impl Iterator<Item = (&'a Meta, &'a Event)>, chain: [u8; 32]) -> Result<(), Unfoldable> {
     let mut entry = self.agent(agent).clone();
     let mut touched: HashMap<ThingId, Thing> = HashMap::new();
+    let mut sets_aside = true;
     catch_unwind(AssertUnwindSafe(|| {
       for (meta, event) in events {
+        sets_aside &= matches!(event, Event::Log(_));
         let thing_id = event.thing();
         let thing = match thing_id {
           Some(id) => touched.remove(&id).unwrap_or_else(|| self.thing(agent, thing_id)),
@@ -160,20 +205,17 @@ impl Agents {
       }
     }))
     .map_err(|panic| Unfoldable::Panicked(panic_text(&*panic)))?;
-    if is_too_large(&entry.root) {
+    // What would make the root too large is set aside, so setting aside must always be possible.
+    if !sets_aside && is_too_large(&entry.root) {
       return Err(Unfoldable::RootTooLarge);
     }
     entry.chain = chain;
-    let erased = entry.root.life == pa_domain::state::Life::Erased;
-    let drains = pa_domain::log::next_to_drain(&entry.root).is_some();
-    if drains != self.draining.contains(&agent) {
-      if drains {
-        self.draining.insert(agent)
-      } else {
-        self.draining.remove(&agent)
-      };
-      self.changed.insert((PARTITION_ROW, ROOT));
+    let erased = entry.is_erased();
+    if erased {
+      entry.become_a_tombstone();
     }
+    let drains = pa_domain::log::next_to_drain(&entry.root).is_some();
+    self.drains(agent, drains);
     self.agents.insert(agent, entry);
     self.changed.insert((agent, ROOT));
     if erased {
@@ -186,6 +228,64 @@ impl Agents {
       }
     }
     Ok(())
+  }
+
+  /// Notes that a decision of a loaded agent is missing from its state. The first such one counts: what comes behind it is folded into a state that lacks it.
+  pub(super) fn damage(&mut self, agent: AgentId, damage: Damage) {
+    tracing::error!(agent.id = %agent, %damage, "an agent's inputs are set aside: its history is not whole");
+    metrics::counter!("pa_decider_damaged_agents_total", "partition" => self.part.to_string()).increment(1);
+    if let Some(entry) = self.agents.get_mut(&agent) {
+      entry.damage.get_or_insert(damage);
+      self.changed.insert((agent, ROOT));
+    }
+  }
+
+  /// Goes past a decision of a loaded agent that was erased. What is left of it is its tombstone: a later input must not begin ordinals and chain anew.
+  pub(super) fn bury(&mut self, decision: &DecisionHead, chain: [u8; 32]) {
+    let agent = decision.agent;
+    self.pass(decision, chain);
+    if let Some(entry) = self.agents.get_mut(&agent) {
+      entry.become_a_tombstone();
+      entry.at = entry.at.max(decision.at);
+    }
+    self.drains(agent, false);
+    self.things.retain(|(owner, _), _| *owner != agent);
+    self.changed.retain(|(owner, thing)| *owner != agent || *thing == ROOT);
+  }
+
+  fn drains(&mut self, agent: AgentId, drains: bool) {
+    let changed = if drains { self.whole.draining.insert(agent) } else { self.whole.draining.remove(&agent) };
+    if changed {
+      self.changed.insert((PARTITION_ROW, ROOT));
+    }
+  }
+
+  /// The event at a position leads to something elsewhere.
+  pub(super) fn owe(&mut self, position: Position) {
+    if self.whole.owed.insert(position) {
+      self.changed.insert((PARTITION_ROW, ROOT));
+    }
+  }
+
+  /// What the event at a position leads to is done.
+  pub(super) fn paid(&mut self, position: Position) {
+    if self.whole.owed.remove(&position) {
+      self.changed.insert((PARTITION_ROW, ROOT));
+    }
+  }
+
+  /// The events that lead to something which is not done yet.
+  pub(super) fn owed(&self) -> Vec<Position> {
+    self.whole.owed.iter().copied().collect()
+  }
+
+  /// Goes past a decision of a loaded agent that is not folded: the next event is numbered and chained behind it all the same.
+  pub(super) fn pass(&mut self, decision: &DecisionHead, chain: [u8; 32]) {
+    if let Some(entry) = self.agents.get_mut(&decision.agent) {
+      entry.ordinal += i64::from(decision.parts);
+      entry.chain = chain;
+      self.changed.insert((decision.agent, ROOT));
+    }
   }
 
   /// Remembers where the event stands that carries a held input.
@@ -205,7 +305,7 @@ impl Agents {
       .iter()
       .map(|(agent, thing)| {
         let state = if *agent == PARTITION_ROW {
-          postcard::to_stdvec(&self.draining)
+          postcard::to_stdvec(&self.whole)
         } else if *thing == ROOT {
           postcard::to_stdvec(self.agent(*agent))
         } else {
@@ -230,9 +330,15 @@ impl Agents {
     }
   }
 
-  /// The first agent whose held inputs are being decided.
-  pub(super) fn draining(&self) -> Option<AgentId> {
-    self.draining.first().copied()
+  /// Leaves an agent's held inputs alone in this term; the next one tries again.
+  pub(super) fn drain_no_more(&mut self, agent: AgentId) {
+    self.whole.draining.remove(&agent);
+  }
+
+  /// Agents whose held inputs are being decided, at most `max`, those behind `after` first.
+  pub(super) fn draining(&self, after: Option<AgentId>, max: usize) -> Vec<AgentId> {
+    let (before, behind): (Vec<AgentId>, Vec<AgentId>) = self.whole.draining.iter().partition(|agent| after.is_some_and(|after| **agent <= after));
+    behind.into_iter().chain(before).take(max).collect()
   }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pa_domain::ids::RecordId;
 use pa_domain::limits::DECISION_EVENTS_MAX;
 use pa_domain::log::{HeldInput, exempt, is_holding, quarantined, set_aside};
-use pa_domain::{Event, Input, Meta, Timestamp, decide, settle};
+use pa_domain::{Event, Input, Meta, Origin, Thing, Timestamp, decide, settle};
 use pa_eventlog::compose::{Composed, Draft};
 use pa_eventlog::opener::Opened;
 use pa_eventlog::seal::KeyState;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::End;
-use super::agents::{Unfoldable, panic_text};
+use super::agents::{Agent, Unfoldable, panic_text};
 use super::repeats::{REQUEST_KEY_CONFLICT, Verdict};
 use super::term::Term;
 
@@ -69,7 +69,32 @@ impl Asked {
 
   /// The thing to load before it is decided; one that the decision makes can't be stored yet.
   pub(super) fn thing(&self) -> Option<pa_domain::ThingId> {
-    self.input().filter(|input| !makes_thing(input)).and_then(|input| input.thing(self.meta.id))
+    self.input().filter(|input| !self.makes_new(input)).and_then(|input| input.thing(self.meta.id))
+  }
+
+  /// Whether the thing that a decision makes is certainly not there before. What has no key may stand in the log a second time, and only its thing tells.
+  fn makes_new(&self, input: &Input) -> bool {
+    makes_thing(input) && !self.meta.key.is_empty()
+  }
+
+  /// The chain of causes that the decision belongs to: the worker that asks for a job, and who notices that it is lost or late, begin none of their own.
+  fn correlation(&self, thing: &Thing) -> Uuid {
+    let works = match self.input() {
+      Some(Input::Execution(_) | Input::Call(_) | Input::Timer(_)) => matches!(self.meta.origin, Origin::Agent | Origin::Platform),
+      Some(Input::Account(_) | Input::Agent(_) | Input::Log(_) | Input::Settings(_) | Input::Conversation(_)) | None => false,
+    };
+    let begins = self.meta.correlation == self.meta.id;
+    thing.reply().filter(|_| works && begins).map_or(self.meta.correlation, |reply| reply.correlation)
+  }
+
+  /// The decision on an input of an agent whose history is not whole: nothing can be decided from it, and nothing is lost.
+  fn behind_damage(&self, entry: &Agent) -> Vec<Event> {
+    if is_holding(&entry.root) && !self.held {
+      // Only what can be told so is refused beyond the list's limit; a message would be admitted into a state that may be wrong.
+      return set_aside(&entry.root, &self.meta, self.input().filter(|input| input.is_command()), self.bytes());
+    }
+    let damage = entry.damage.map_or_else(String::new, |damage| damage.to_string());
+    quarantine(self, "UNREADABLE", &damage)
   }
 
   fn bytes(&self) -> HeldInput {
@@ -96,15 +121,19 @@ impl Term {
     let first_index = if asked.held { held_index(entry.quarantined.get(&asked.meta.id).copied().unwrap_or_default()) } else { 0 };
     let (ordinal, chain) = (entry.ordinal, entry.chain);
     let mut events = self.events(asked, at);
+    let thing = self.agents.thing(agent, asked.input().and_then(|input| input.thing(asked.meta.id)));
+    let input = Meta { correlation: asked.correlation(&thing), ..asked.meta.clone() };
     for last in [false, true] {
-      let draft = Draft { input: &asked.meta, position: asked.position, held: asked.held, at, epoch, seq, ordinal, chain, first_index, events: &events };
+      let draft = Draft { input: &input, position: asked.position, held: asked.held, at, epoch, seq, ordinal, chain, first_index, events: &events };
       let composed = self.compose(asked, &draft).await?;
       let problem = match composed {
         Ok(composed) => {
           let metas = composed.metas.iter().map(|meta| &meta.core).zip(&events);
           match self.agents.fold(agent, metas, composed.chain) {
             Ok(()) => {
-              if let Some((meta, first)) = composed.metas.first().zip(events.first()) {
+              if let Some((meta, first)) = composed.metas.first().zip(events.first())
+                && !self.agents.agent(agent).is_erased()
+              {
                 self.repeats.decided(&meta.core, first, asked.position, at.0);
               }
               return Ok(composed);
@@ -124,9 +153,11 @@ impl Term {
   }
 
   fn events(&mut self, asked: &Asked, at: Timestamp) -> Vec<Event> {
-    let root = &self.agents.agent(asked.meta.agent).root;
+    let entry = self.agents.agent(asked.meta.agent);
+    let root = &entry.root;
     let input = match &asked.content {
       Content::Erased => return vec![settle::no_change("ERASED")],
+      Content::Input(_) | Content::Unreadable(_) if entry.damage.is_some() && !asked.input().is_some_and(exempt) => return asked.behind_damage(entry),
       Content::Deadly => return quarantine(asked, "DEADLY", "three processes died on it"),
       Content::Unreadable(_) if is_holding(root) && !asked.held => return set_aside(root, &asked.meta, None, asked.bytes()),
       Content::Unreadable(why) => return quarantine(asked, "UNREADABLE", why),
@@ -142,11 +173,14 @@ impl Term {
       Verdict::New => {}
     }
     let thing = input.thing(asked.meta.id);
-    if let Some(thing) = thing.filter(|_| makes_thing(input)) {
+    if let Some(thing) = thing.filter(|_| asked.makes_new(input)) {
       self.agents.is_new(asked.meta.agent, thing);
     }
     let root = &self.agents.agent(asked.meta.agent).root;
     let thing = self.agents.thing(asked.meta.agent, thing);
+    if makes_thing(input) && thing != Thing::Absent {
+      return vec![settle::repeated(asked.meta.id)];
+    }
     match catch_unwind(AssertUnwindSafe(|| decide(root, &thing, &asked.meta, input, at))) {
       Ok(events) if (1..=DECISION_EVENTS_MAX).contains(&events.len()) => events,
       Ok(events) => quarantine(asked, "TOO_MANY_EVENTS", &format!("{} events", events.len())),

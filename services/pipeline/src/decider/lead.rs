@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 
 use futures::future::BoxFuture;
-use pa_domain::Event;
 use pa_domain::log::{self, HeldInput};
+use pa_domain::{AgentId, Event};
 use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::opener::{Opened, Opener};
 use pa_eventlog::reader::Item;
@@ -15,10 +15,14 @@ use pa_eventlog::{AppendError, Position, Record, Stream};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::agents::Damage;
 use super::compose::{Asked, Content, Sent, sent};
 use super::store::Note;
 use super::term::{Keeper, Term, part};
 use super::{BATCH_BYTES, BATCH_INPUTS, BATCH_RECORDS, CHECKPOINT_EVERY, CHECKPOINT_RECORDS, End, READ_BACK_MAX, agree};
+
+/// Agents whose held inputs are decided in one batch.
+const DRAINING_AT_ONCE: usize = 16;
 
 /// Deaths under one note after which the input is set aside.
 const DEATHS_MAX: i32 = 3;
@@ -65,6 +69,9 @@ pub(super) struct Lead {
   stop: CancellationToken,
   /// The input log was away: compare it again before deciding from it.
   reconnected: bool,
+  fruitful: bool,
+  /// The agent whose held input was decided last.
+  drained: Option<AgentId>,
 }
 
 impl Lead {
@@ -82,16 +89,18 @@ impl Lead {
       keeper,
       stop,
       reconnected: false,
+      fruitful: false,
+      drained: None,
     }
   }
 
-  pub(super) async fn run(mut self) -> Result<(), End> {
+  pub(super) async fn run(&mut self) -> Result<(), End> {
     loop {
       if self.keeper.is_lost() {
         return Err(End::StepDown("the lease ran out or was taken"));
       }
       self.read_back().await?;
-      self.term.carry_on().await?;
+      self.term.carry_on().await;
       if self.unread.front().is_some_and(|sent| sent.at.elapsed() >= READ_BACK_MAX) {
         return Err(End::new_term("an own record was not read back"));
       }
@@ -107,6 +116,16 @@ impl Lead {
       }
       self.wait().await?;
     }
+  }
+
+  /// Whether it read back something of its own.
+  pub(super) fn is_fruitful(&self) -> bool {
+    self.fruitful
+  }
+
+  /// What is left of deciding one at a time, for the next term.
+  pub(super) fn careful(self) -> Option<Careful> {
+    self.careful
   }
 
   fn checkpoint_is_due(&self) -> bool {
@@ -148,6 +167,7 @@ impl Lead {
       let Some(sent) = self.unread.pop_front().filter(|sent| head.epoch == self.epoch && sent.seq == head.seq && sent.cause == head.cause) else {
         return Err(End::new_term("another decision was read than the one written"));
       };
+      self.fruitful = true;
       metrics::histogram!("pa_decider_read_back_seconds").record(sent.at.elapsed().as_secs_f64());
       self.term.next_input = self.term.next_input.decided(head.input, head.held);
       if !head.held {
@@ -156,8 +176,14 @@ impl Lead {
       self.term.unwritten += u64::from(head.parts.unsigned_abs());
       match item {
         Item::Decision(decision) => self.term.read_back(&decision),
-        Item::Unreadable { position, reason, .. } => return Err(End::Fatal(anyhow::anyhow!("the own record at {position} can't be opened: {reason}"))),
-        Item::Erased(_) | Item::Announced(_) | Item::Void(_) => {}
+        // It was folded when it was decided; what the next term would make of it counts already now.
+        Item::Unreadable { position, reason, .. } => {
+          tracing::error!(agent.id = %head.agent, position, %reason, "an own record can't be read");
+          self.term.agents.load(std::iter::once((head.agent, None))).await?;
+          self.term.agents.damage(head.agent, Damage::Unreadable(position));
+        }
+        Item::Erased(unopened) => self.term.read_back_erased(&unopened),
+        Item::Announced(_) | Item::Void(_) => {}
       }
     }
     Ok(())
@@ -165,10 +191,10 @@ impl Lead {
 
   /// Decides what is there; false when nothing is.
   async fn decide_next(&mut self) -> Result<bool, End> {
-    let asked = match self.held_input().await? {
-      Some(held) => vec![held],
-      None => self.new_inputs().await?,
-    };
+    let mut asked = self.held_inputs().await?;
+    if self.careful.is_none() || asked.is_empty() {
+      asked.extend(self.new_inputs().await?);
+    }
     if asked.is_empty() {
       return Ok(false);
     }
@@ -207,17 +233,41 @@ impl Lead {
     Ok(true)
   }
 
-  /// The next held input of an agent whose quarantine was released. Only when everything was read back: where its bytes stand is known then.
-  async fn held_input(&mut self) -> Result<Option<Asked>, End> {
-    let Some(agent) = self.term.agents.draining().filter(|_| self.unread.is_empty()) else { return Ok(None) };
+  /// The next held input of agents whose quarantine was released, one for each: the agents take turns, and new inputs of others are decided beside them.
+  async fn held_inputs(&mut self) -> Result<Vec<Asked>, End> {
+    let most = if self.careful.is_some() { 1 } else { DRAINING_AT_ONCE };
+    let mut asked = Vec::new();
+    for agent in self.term.agents.draining(self.drained, most) {
+      self.drained = Some(agent);
+      asked.extend(self.held_input(agent).await?);
+    }
+    Ok(asked)
+  }
+
+  async fn held_input(&mut self, agent: AgentId) -> Result<Option<Asked>, End> {
     self.term.agents.load(std::iter::once((agent, None))).await?;
     let entry = self.term.agents.agent(agent);
     let Some(held) = pa_domain::log::next_to_drain(&entry.root) else { return Ok(None) };
     let lost = || End::Fatal(anyhow::anyhow!("the record that holds input {} of agent {agent} is not in the log", held.input));
-    let position = *entry.held_at.get(&held.ordinal).ok_or_else(lost)?;
-    let batch = self.term.parts.log.read(Stream::Events, self.term.partition, position, 1).await?;
-    let stored = batch.first().filter(|stored| stored.position == position).ok_or_else(lost)?;
-    let input = self.term.parts.opener.event(stored).await.map(|opened| held_by(&opened))?.ok_or_else(lost)?;
+    let position = match entry.held_at.get(&held.ordinal) {
+      Some(position) => *position,
+      // Where its bytes stand is known when they are read back.
+      None if !self.unread.is_empty() => return Ok(None),
+      None => return Err(lost()),
+    };
+    if let Some(Damage::Unreadable(damaged)) = entry.damage
+      && matches!(self.term.event_at(damaged).await?, Some(Opened::Event(_)))
+    {
+      tracing::info!(agent.id = %agent, position = damaged, "an event can be read again");
+      return Err(End::LogChanged);
+    }
+    let opened = self.term.event_at(position).await?.ok_or_else(lost)?;
+    let Some(input) = held_by(&opened) else {
+      // The bytes that it holds are what can't be read: they wait until they can.
+      self.term.agents.damage(agent, Damage::Unreadable(position));
+      self.term.agents.drain_no_more(agent);
+      return Ok(None);
+    };
     let opened = self.term.parts.opener.held(&input).await?;
     let stored = Opener::stored_of(&input);
     Asked::new(&stored, true, opened).map(Some)
@@ -276,6 +326,7 @@ impl Lead {
     let stopping = self.stop.is_cancelled();
     let term = &self.term;
     let checkpoint_at = if term.unwritten > 0 { self.checkpoint_at } else { Instant::now() + CHECKPOINT_EVERY };
+    let checkpoint_at = self.term.due_at().map_or(checkpoint_at, |due_at| due_at.min(checkpoint_at));
     let deadline = self.unread.front().map_or(checkpoint_at, |sent| (sent.at + READ_BACK_MAX).min(checkpoint_at.max(Instant::now() + READ_BACK_MAX / 50)));
     let appended = async {
       match &mut self.appending {

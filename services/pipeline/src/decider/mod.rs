@@ -2,10 +2,10 @@
 //!
 //! Reads: `pa.inputs`, `pa.events`
 //! Appends: `pa.events` (decisions, announcements), `pa.inputs` (what `route` names)
-//! Effects: deletes an erased agent's keys
+//! Effects: makes a new agent's keys, deletes what an erased agent leaves
 //!
-//! Each partition has a task that opens a term ([`term`]): it takes the lease row and writes its new epoch there, loads the checkpoint, reads to the end, announces,
-//! and decides ([`lead`]) only after it has read exactly that announcement as accepted. What it decides, it decides from state that it read back itself, plus its own decisions
+//! Each partition has a task that opens a term (`term`): it takes the lease row and writes its new epoch there, loads the checkpoint, reads to the end, announces,
+//! and decides (`lead`) only after it has read exactly that announcement as accepted. What it decides, it decides from state that it read back itself, plus its own decisions
 //! of this term that it has not read back yet. Anything that doesn't fit ends the term; a used (epoch, seq) never gets other bytes. Every clause here closes a hole
 //! that the model check of the protocol found; the simulator switches them off one by one and must then fail.
 
@@ -13,9 +13,9 @@ mod agents;
 mod agree;
 mod checkpoint;
 mod compose;
+mod due;
 mod known_keys;
 mod lead;
-mod readback;
 mod repeats;
 pub mod store;
 mod term;

@@ -96,6 +96,12 @@ impl Repeats {
     }
   }
 
+  /// Forgets the keys of an erased agent.
+  pub(super) fn forget(&mut self, agent: AgentId) {
+    self.recent.retain(|(owner, _, _), _| *owner != agent);
+    self.looked_up.retain(|(owner, _, _), _| *owner != agent);
+  }
+
   /// Records which input a decision not marked held answered at a position.
   pub(super) fn cause(&mut self, input: Position, cause: Uuid) {
     self.causes.insert(input, cause);

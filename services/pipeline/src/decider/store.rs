@@ -42,7 +42,7 @@ pub trait DeciderStore: Send + Sync + 'static {
   async fn write(&self, write: Write) -> Result<Outcome, pa_store::Error>;
   /// Drops the checkpoint with its things and keys.
   async fn drop_checkpoint(&self, part: i16) -> Result<(), pa_store::Error>;
-  /// Forgets an erased agent's stored states and keys.
+  /// Forgets an erased agent's stored things and keys; its root stays, which is its tombstone now or with the next checkpoint.
   async fn forget_agent(&self, part: i16, agent: AgentId) -> Result<(), pa_store::Error>;
   /// This process, as lease rows name it.
   fn process(&self) -> Uuid;
@@ -128,7 +128,7 @@ impl DeciderStore for PostgresStore {
   }
 
   async fn forget_agent(&self, part: i16, agent: AgentId) -> Result<(), pa_store::Error> {
-    checkpoint::forget_agent(&self.pool, part, agent).await
+    checkpoint::forget_agent(&self.pool, self.scope(part), agent).await
   }
 
   fn process(&self) -> Uuid {

@@ -1,13 +1,15 @@
 //! A term: from the lease row to the announcement that was read back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pa_domain::ids::RecordId;
 use pa_domain::log::EpochAnnounced;
 use pa_eventlog::fence::{FenceState, NextInput};
 use pa_eventlog::guards::{self, Guard};
+use pa_eventlog::opener::Opened;
 use pa_eventlog::reader::{Item, Reader};
-use pa_eventlog::{AppendError, Partition, Stream};
+use pa_eventlog::{AppendError, Partition, Position, Stream};
 use pa_store::checkpoint::Mark;
 use pa_store::lease::{LEASE, RENEW_EVERY};
 use tokio::sync::watch;
@@ -15,11 +17,17 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::agents::{Agents, Unfoldable};
+use super::agents::{Agents, Damage, Unfoldable};
+use super::due::Due;
 use super::lead::{Careful, Lead};
 use super::repeats::Repeats;
 use super::store::Take;
 use super::{End, Parts, READ_BACK_MAX, RETRY_AFTER, agree};
+
+/// The pause before a new term after one that got nothing done; it doubles up to [`NEW_TERM_PAUSE_MAX`].
+const NEW_TERM_PAUSE: Duration = Duration::from_millis(100);
+/// Well below a lease, which nobody renews meanwhile.
+const NEW_TERM_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What a partition's decider does, for readiness and the system page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,19 +45,22 @@ pub enum Status {
 /// A partition's decider, term after term, until `stop`.
 pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationToken, status: watch::Sender<Status>) {
   let mut starting = true;
-  let mut own: Option<i64> = None;
+  let mut terms = Terms::default();
   while !stop.is_cancelled() {
-    let opened = open(&parts, partition, &mut own, starting, &stop, &status).await;
+    let opened = open(&parts, partition, &mut terms, starting, &stop, &status).await;
     // A start whose database is away is one still when it is back.
-    starting &= own.is_none() && matches!(opened, Err(End::Away(_)));
+    starting &= terms.own.is_none() && matches!(opened, Err(End::Away(_)));
     let Err(end) = opened else { continue };
     match end {
       End::Stopped => break,
-      End::NewTerm(why) => tracing::warn!(partition, why, "a decider's term ended; opening a new one"),
+      End::NewTerm(why) => {
+        tracing::warn!(partition, why, fruitless = terms.fruitless, "a decider's term ended; opening a new one");
+        pause(terms.rest(), &stop).await;
+      }
       End::StepDown(why) => {
         tracing::warn!(partition, why, "a decider stepped down");
         status.send_replace(Status::Waiting);
-        if own.take().is_some()
+        if std::mem::take(&mut terms).own.is_some()
           && let Err(error) = parts.store.lost_alive(part(partition)).await
         {
           tracing::debug!(partition, error = &error as &dyn std::error::Error, "could not say that this process lives");
@@ -62,6 +73,7 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
           tracing::warn!(partition, error = &error as &dyn std::error::Error, "could not drop the checkpoint");
           pause(RETRY_AFTER, &stop).await;
         }
+        pause(terms.rest(), &stop).await;
       }
       End::Away(error) => {
         tracing::warn!(partition, error = error.as_ref() as &dyn std::error::Error, "the decider can't reach its log or database; trying again");
@@ -78,7 +90,7 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
   status.send_replace(Status::Waiting);
 }
 
-async fn pause(time: std::time::Duration, stop: &CancellationToken) {
+async fn pause(time: Duration, stop: &CancellationToken) {
   tokio::select! {
     biased;
     () = sleep(time) => {}
@@ -90,26 +102,43 @@ pub(super) fn part(partition: Partition) -> i16 {
   i16::try_from(partition).unwrap_or(i16::MAX)
 }
 
-/// The epoch to announce, and what the row says of the life before.
-struct Opened {
-  epoch: i64,
-  /// The last holder did not give the row back: decide the first inputs one at a time.
+/// What goes from one term of a process to its next.
+#[derive(Default)]
+struct Terms {
+  /// The epoch of the lease row that is this process's own.
+  own: Option<i64>,
+  /// The last holder did not give the row back: what is left of deciding the first inputs one at a time.
   careful: Option<Careful>,
+  /// Terms in a row that read back nothing of their own.
+  fruitless: u32,
+}
+
+impl Terms {
+  /// The pause before the next term: none after one that got something done.
+  fn rest(&self) -> Duration {
+    match self.fruitless {
+      0 => Duration::ZERO,
+      before => (NEW_TERM_PAUSE * 2_u32.saturating_pow(before - 1)).min(NEW_TERM_PAUSE_MAX),
+    }
+  }
 }
 
 async fn open(
   parts: &Parts,
   partition: Partition,
-  own: &mut Option<i64>,
+  terms: &mut Terms,
   starting: bool,
   stop: &CancellationToken,
   status: &watch::Sender<Status>,
 ) -> Result<(), End> {
   let store = &parts.store;
-  let taken = match *own {
-    Some(above) => Opened { epoch: store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?, careful: None },
+  let taken = match terms.own {
+    Some(above) => store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?,
     None => match store.take(part(partition), starting).await? {
-      Take::Taken(term) => Opened { epoch: term.epoch, careful: (!term.clean).then(|| Careful::after(term.note)) },
+      Take::Taken(term) => {
+        terms.careful = (!term.clean).then(|| Careful::after(term.note));
+        term.epoch
+      }
       Take::Held { .. } => {
         status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
         pause(RENEW_EVERY / 3, stop).await;
@@ -117,22 +146,29 @@ async fn open(
       }
     },
   };
-  *own = Some(taken.epoch);
+  terms.own = Some(taken);
+  terms.fruitless = terms.fruitless.saturating_add(1);
   status.send_replace(Status::CatchingUp);
   let keeper = Keeper::start(parts, partition);
   let mut term = Term::load(parts, partition).await?;
   term.read_to_end().await?;
-  let epoch = if term.reader.decisions().fence().epoch >= taken.epoch {
+  let epoch = if term.reader.decisions().fence().epoch >= taken {
     let above = term.reader.decisions().fence().epoch;
     store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?
   } else {
-    taken.epoch
+    taken
   };
-  *own = Some(epoch);
+  terms.own = Some(epoch);
   term.announce(epoch).await?;
   status.send_replace(Status::Leading(epoch));
   tracing::info!(partition, epoch, next_input = term.next_input.0, "the decider leads");
-  Lead::new(term, epoch, taken.careful, keeper, stop.clone()).run().await
+  let mut lead = Lead::new(term, epoch, terms.careful.take(), keeper, stop.clone());
+  let ended = Box::pin(lead.run()).await;
+  if lead.is_fruitful() {
+    terms.fruitless = 0;
+  }
+  terms.careful = lead.careful();
+  ended
 }
 
 /// What a term has read so far.
@@ -145,8 +181,8 @@ pub(super) struct Term {
   pub(super) next_input: NextInput,
   /// Records read back since the checkpoint.
   pub(super) unwritten: u64,
-  /// Decisions read since the checkpoint whose consequences elsewhere may not have been appended.
-  pub(super) to_route: Vec<Arc<pa_eventlog::reader::Decision>>,
+  /// What decisions lead to elsewhere and is not done yet.
+  pub(super) due: Vec<Due>,
 }
 
 impl Term {
@@ -157,7 +193,7 @@ impl Term {
     let next_input = mark.map_or(NextInput::START, |mark| NextInput(mark.next_input));
     let checkpoint = mark.map(|mark| mark.next_position);
     let mut agents = Agents::new(part(partition), Arc::clone(&parts.store), checkpoint);
-    agents.load_draining().await?;
+    agents.load_partition().await?;
     Ok(Self {
       parts: parts.clone(),
       partition,
@@ -166,13 +202,14 @@ impl Term {
       repeats: Repeats::default(),
       next_input,
       unwritten: 0,
-      to_route: Vec::new(),
+      due: Vec::new(),
     })
   }
 
   async fn read_to_end(&mut self) -> Result<(), End> {
     // Checked even if there is nothing to read: a log behind the checkpoint must be noticed.
     self.reader.check().await?;
+    self.load_due().await?;
     let end = self.parts.log.end(Stream::Events, self.partition).await?;
     while self.reader.position() < end {
       let items = self.reader.poll().await?;
@@ -192,19 +229,39 @@ impl Term {
       Item::Decision(decision) => {
         self.agents.load(std::iter::once((decision.agent, None)).chain(decision.events.iter().map(|event| (decision.agent, event.event.thing())))).await?;
         let events = decision.events.iter().map(|recorded| (recorded.core(), &recorded.event));
-        self.agents.fold(decision.agent, events, decision.chain()).map_err(|error| match error {
-          Unfoldable::Panicked(text) => End::Fatal(anyhow::anyhow!("folding the decision at {} panicked: {text}", decision.first)),
-          Unfoldable::RootTooLarge => End::Fatal(anyhow::anyhow!("the root of agent {} is larger than its limit", decision.agent)),
-        })?;
-        self.repeats.record(decision);
+        if let Err(unfoldable) = self.agents.fold(decision.agent, events, decision.chain()) {
+          let why = match unfoldable {
+            Unfoldable::Panicked(text) => text,
+            Unfoldable::RootTooLarge => "its root is larger than the limit".to_owned(),
+          };
+          tracing::error!(agent.id = %decision.agent, position = decision.first, why, "a decision can't be folded");
+          self.agents.pass(decision, decision.chain());
+          self.agents.damage(decision.agent, Damage::Unfoldable(decision.first));
+        }
+        if self.agents.agent(decision.agent).is_erased() {
+          self.repeats.forget(decision.agent);
+        } else {
+          self.repeats.record(decision);
+        }
         self.read_back(decision);
         self.unwritten += u64::from(decision.parts.unsigned_abs());
       }
       Item::Announced(announced) => self.next_input = self.next_input.announced(announced.counts, announced.inputs_from),
       Item::Unreadable { head, position, reason } => {
-        return Err(End::Fatal(anyhow::anyhow!("agent {}: the record at {position} can't be opened: {reason}", head.agent)));
+        tracing::error!(agent.id = %head.agent, position, %reason, "an event can't be read");
+        self.agents.load(std::iter::once((head.agent, None))).await?;
+        self.agents.pass(head, head.chain());
+        self.agents.damage(head.agent, Damage::Unreadable(*position));
+        self.unwritten += u64::from(head.parts.unsigned_abs());
       }
-      Item::Erased(_) | Item::Void(_) => {}
+      Item::Erased(unopened) => {
+        self.agents.load(std::iter::once((unopened.agent, None))).await?;
+        self.agents.bury(unopened, unopened.chain());
+        self.repeats.forget(unopened.agent);
+        self.read_back_erased(unopened);
+        self.unwritten += u64::from(unopened.parts.unsigned_abs());
+      }
+      Item::Void(_) => {}
     }
     if let Some(head) = item.decided() {
       self.next_input = self.next_input.decided(head.input, head.held);
@@ -213,6 +270,13 @@ impl Term {
       }
     }
     Ok(())
+  }
+
+  /// Opens the event at a position, if there is one.
+  pub(super) async fn event_at(&self, position: Position) -> Result<Option<Opened>, End> {
+    let batch = self.parts.log.read(Stream::Events, self.partition, position, 1).await?;
+    let Some(stored) = batch.first().filter(|stored| stored.position == position) else { return Ok(None) };
+    Ok(Some(self.parts.opener.event(stored).await?))
   }
 
   /// Announces `epoch` and reads on until exactly this announcement was read as accepted.

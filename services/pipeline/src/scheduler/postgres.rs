@@ -90,7 +90,8 @@ impl Timers for PostgresTimers {
 /// Clears away in the embedded log, the control tables and the blobs.
 pub struct PostgresKeeper {
   pub pool: PgPool,
-  pub log: Arc<PostgresLog>,
+  /// The embedded log; one on Kafka forgets old inputs and pieces by itself.
+  pub log: Option<Arc<PostgresLog>>,
   pub blobs: Arc<Blobs>,
   /// How long inputs are kept.
   pub inputs_kept: Duration,
@@ -101,22 +102,24 @@ pub struct PostgresKeeper {
 #[async_trait]
 impl Keeper for PostgresKeeper {
   async fn inputs(&self) -> anyhow::Result<u64> {
+    let Some(log) = &self.log else { return Ok(0) };
     let mut cleared = 0;
-    for partition in 0..self.log.identity().await?.partitions {
+    for partition in 0..log.identity().await?.partitions {
       let part = i16::try_from(partition).context("a partition's number fits its column")?;
       // Without a checkpoint a decider begins at the first input.
       if let Some(mark) = checkpoint::load(&self.pool, Scope { part, fold_version: self.fold_version }).await? {
-        cleared += self.log.expire(Stream::Inputs, partition, self.inputs_kept, mark.next_input).await?;
+        cleared += log.expire(Stream::Inputs, partition, self.inputs_kept, mark.next_input).await?;
       }
     }
     Ok(cleared)
   }
 
   async fn pieces(&self) -> anyhow::Result<u64> {
+    let Some(log) = &self.log else { return Ok(0) };
     let mut cleared = 0;
-    for partition in 0..self.log.identity().await?.partitions {
-      let end = self.log.end(Stream::Pieces, partition).await?;
-      cleared += self.log.expire(Stream::Pieces, partition, PIECES_KEPT, end).await?;
+    for partition in 0..log.identity().await?.partitions {
+      let end = log.end(Stream::Pieces, partition).await?;
+      cleared += log.expire(Stream::Pieces, partition, PIECES_KEPT, end).await?;
     }
     Ok(cleared)
   }

@@ -7,6 +7,7 @@ import { linkOpener } from '../api/live';
 import { requester, type Request } from '../api/request';
 import { upload } from '../api/upload';
 import { System, type SystemData } from '../api/generated';
+import { signerOut } from '../api/signOut';
 import { Actions } from './actions';
 import { ComposerDraft } from './draft';
 import { isPicture } from './files';
@@ -27,6 +28,8 @@ export type Page = {
   actions: Actions;
   readSystem: () => Promise<SystemData['system']>;
   markRead: () => void;
+  /** Answers whether it took effect. */
+  signOut: (everywhere: boolean) => Promise<boolean>;
 };
 
 /** Joins the parts and starts them. */
@@ -48,7 +51,8 @@ export function openPage(): Page {
   });
   watchFirstLoad(store, storage, actions, draft);
   watchBrowser(store, storage, session, sender);
-  session.wake();
+  void session.wake();
+  const signOut = signerOut('/sign-out');
   return {
     store,
     storage,
@@ -58,6 +62,11 @@ export function openPage(): Page {
     actions,
     readSystem: async () => (await request(System, {})).system,
     markRead: () => markRead(store, storage),
+    signOut: async (everywhere) => {
+      const ended = await signOut(everywhere);
+      if (ended) session.signedOut();
+      return ended;
+    },
   };
 }
 
@@ -94,11 +103,13 @@ function previewOf(file: File): string | null {
 }
 
 function watchBrowser(store: Store<State>, storage: Storage, session: Session, sender: Sender): void {
-  const wake = () => session.wake();
+  const wake = () => void session.wake();
   window.addEventListener('online', wake);
   window.addEventListener('offline', () => session.drop());
   window.addEventListener('focus', wake);
-  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && wake());
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') wake();
+  });
   window.addEventListener('storage', (event) => {
     if (isOutboxKey(event.key)) sender.refresh();
     if (event.key?.startsWith('pa.read.')) recallReading(store, storage);

@@ -41,3 +41,18 @@ test('a message that was answered with another says so', () => {
 test('a reply that ended without a word is not shown', () => {
   expect(messageRows(message({ place: 1, role: 'AGENT', status: 'STOPPED', text: '' }))).toHaveLength(0);
 });
+
+test('a stop is said once: under the reply that it cut short, or under the message when there is none', () => {
+  const stopped = message({ place: 1, status: 'STOPPED' });
+  const reply = message({ place: 2, role: 'AGENT', status: 'STOPPED', text: 'These words', replyToId: 'm1', incomplete: true });
+  expect(messageRows(stopped, reply).map(({ saidBelow, stopped }) => [saidBelow, stopped?.id ?? null])).toEqual([
+    [true, null],
+    [false, 'm1'],
+  ]);
+  expect(messageRows(stopped, { ...reply, text: '' }).map(({ saidBelow }) => saidBelow)).toEqual([false]);
+  // Tried again and stopped again: the newest reply says it.
+  const second = { ...reply, id: 'm3', place: 3 };
+  expect(messageRows(stopped, reply, second).map(({ stopped }) => stopped?.id ?? null)).toEqual([null, null, 'm1']);
+  // Answered after all: nothing is left to ask for.
+  expect(messageRows({ ...stopped, status: 'ANSWERED' }, reply).map(({ saidBelow, stopped }) => saidBelow || stopped !== null)).toEqual([false, false]);
+});

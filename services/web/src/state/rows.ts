@@ -19,6 +19,10 @@ export type MessageRow = {
   beingAnswered: boolean;
   /** It was answered by the reply to another message. */
   answeredTogether: boolean;
+  /** Of a stopped message: its reply, cut short, stands below and says so. */
+  saidBelow: boolean;
+  /** Of a reply that was cut short by a stop: the message that it was for, which still waits for another answer. */
+  stopped: Message | null;
 };
 
 export type Row = { kind: 'day'; key: string; at: Date } | MessageRow | { kind: 'outgoing'; key: string; entry: OutboxEntry; joined: boolean };
@@ -29,6 +33,7 @@ const JOINED_WITHIN_MS = 5 * 60_000;
 export function rowsOf(messages: readonly Message[], outgoing: readonly OutboxEntry[], timeZone: string | undefined): Row[] {
   const byId = new Map(messages.map((message) => [message.id, message]));
   const writingFor = new Set(messages.filter((message) => message.status === 'WRITING').map((message) => message.replyToId));
+  const cutShort = stoppedReplies(messages, byId);
   const rows: Row[] = [];
   let previous: { side: string; at: number; date: string } | null = null;
   let lastAsked: string | null = null;
@@ -55,6 +60,8 @@ export function rowsOf(messages: readonly Message[], outgoing: readonly OutboxEn
       answers,
       beingAnswered: writingFor.has(message.id),
       answeredTogether: message.status === 'ANSWERED' && reply !== undefined && reply.replyToId !== null && reply.replyToId !== message.id,
+      saidBelow: cutShort.has(message.id),
+      stopped: asked && cutShort.get(asked.id) === message.id ? asked : null,
     });
     if (!isFromAgent(message)) lastAsked = message.id;
   }
@@ -62,6 +69,16 @@ export function rowsOf(messages: readonly Message[], outgoing: readonly OutboxEn
     rows.push({ kind: 'outgoing', key: entry.requestKey, entry, joined: open(new Date(entry.createdAt), 'owner') });
   }
   return rows;
+}
+
+/** The newest reply of each stopped message, where it got as far as a word. */
+function stoppedReplies(messages: readonly Message[], byId: ReadonlyMap<string, Message>): Map<string, string> {
+  const replies = new Map<string, string>();
+  for (const message of messages) {
+    const asked = message.replyToId === null ? undefined : byId.get(message.replyToId);
+    if (message.role === 'AGENT' && message.status === 'STOPPED' && isShown(message) && asked?.status === 'STOPPED') replies.set(asked.id, message.id);
+  }
+  return replies;
 }
 
 /** A reply that ended without a word says nothing: the message that it was for says what happened. */

@@ -151,3 +151,18 @@ test('a sign-in that a request found lost is taken up again although the old lin
   expect(store.get().phase).toBe('ready');
   expect(links.opened).toHaveLength(2);
 });
+
+test('a check of the sign-in ends with its answer, and a sign-out leaves nothing of the conversation', async () => {
+  server.on('Boot', () => ({ failure: 'signedOut' }));
+  await session.wake();
+  expect(store.get().phase).toBe('signedOut');
+  server.on('Boot', () => ({ data: bootOf('10') }));
+  await session.wake();
+  expect(store.get().phase).toBe('ready');
+  const link = links.newest;
+  session.signedOut();
+  expect(store.get()).toMatchObject({ phase: 'signedOut', timeline: null });
+  expect(link.closed).toBe(true);
+  await settle(60_000);
+  expect(server.count('Boot')).toBe(2);
+});

@@ -36,23 +36,33 @@ export class Session {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
   #busy = false;
+  #connecting: Promise<void> | null = null;
   #openedAt = 0;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
   }
 
-  /** Starts, or tries again at once: the network is back, the tab is looked at again, the reader pressed the button. */
-  wake(): void {
+  /** Starts, or tries again at once: the network is back, the tab is looked at again, the reader pressed the button. Ends when there is an answer or none. */
+  async wake(): Promise<void> {
+    if (this.#connecting) return this.#connecting;
     if (this.#busy || (this.#closeLink && this.#parts.store.get().phase === 'ready')) return;
     // A request may have learned of a lost sign-in before the link did.
     this.#closeLink?.();
     this.#closeLink = null;
     clearTimeout(this.#timer);
     this.#busy = true;
-    void this.#connect().finally(() => {
+    this.#connecting = this.#connect().finally(() => {
       this.#busy = false;
+      this.#connecting = null;
     });
+    await this.#connecting;
+  }
+
+  /** This browser's session was ended: nothing of the conversation stays in the page. */
+  signedOut(): void {
+    this.#noteSignOut(new RequestError('signedOut', 'the reader signed out'));
+    this.#parts.store.update((state) => ({ ...state, timeline: null, cursor: null }));
   }
 
   /** The device says that it is offline: what is shown as live would not be. */
@@ -178,7 +188,7 @@ export class Session {
     const ceiling = Math.min(RETRY_FIRST_MS * 2 ** this.#failures, RETRY_LAST_MS);
     this.#failures += 1;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.wake(), ceiling * (0.5 + this.#random() / 2));
+    this.#timer = setTimeout(() => void this.wake(), ceiling * (0.5 + this.#random() / 2));
   }
 
   #noteSignOut(cause: unknown): boolean {

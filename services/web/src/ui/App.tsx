@@ -7,8 +7,11 @@ import { chooseLanguage, textIn, TextContext, useText, type Text } from '../text
 import { Bar } from './Bar';
 import { Conversation } from './Conversation';
 import { PageContext, usePage } from './context';
+import type { PanelName } from './Menu';
+import { ProblemProvider } from './problems';
 import { Screen } from './Screen';
 import { SettingsPanel } from './SettingsPanel';
+import { SignOutPanel } from './SignOutPanel';
 import { SystemPanel } from './SystemPanel';
 
 const LANGUAGE_KEY = 'pa.language';
@@ -55,7 +58,7 @@ function CurrentScreen(): ReactNode {
 }
 
 function Ready(): ReactNode {
-  const [panel, setPanel] = useState<'settings' | 'system' | null>(null);
+  const [panel, setPanel] = useState<PanelName | null>(null);
   const { t } = useText();
   useTitle();
   return (
@@ -63,10 +66,13 @@ function Ready(): ReactNode {
       <a className="skip" href="#composer">
         {t('app.skipToComposer')}
       </a>
-      <Bar openPanel={setPanel} />
-      <Conversation />
+      <ProblemProvider>
+        <Bar openPanel={setPanel} />
+        <Conversation />
+      </ProblemProvider>
       {panel === 'settings' && <SettingsPanel close={() => setPanel(null)} />}
       {panel === 'system' && <SystemPanel close={() => setPanel(null)} />}
+      {panel === 'signOutEverywhere' && <SignOutPanel close={() => setPanel(null)} />}
     </div>
   );
 }
@@ -100,18 +106,31 @@ function Starting(): ReactNode {
 
 function SignIn(): ReactNode {
   const { t } = useText();
-  const { session } = usePage();
+  const { session, store } = usePage();
+  const [answer, setAnswer] = useState<'none' | 'checking' | 'notYet' | 'unreached'>('none');
+  useEffect(() => {
+    document.title = t('app.name');
+  }, [t]);
+  const check = () => {
+    setAnswer('checking');
+    // Once it is signed in the whole page shows the conversation.
+    void session.wake().then(() => setAnswer(store.get().link.state === 'lost' ? 'unreached' : 'notYet'));
+  };
   return (
     <Screen testId="signed-out" title={t('signIn.title')}>
       <p>{t('signIn.lead')}</p>
       <div className="screen-box">
         <h2>{t('signIn.howTitle')}</h2>
         <p>{t('signIn.how')}</p>
-        <code className="command">pa token link</code>
+        <code className="command">target/release/pa token link</code>
       </div>
-      <button type="button" className="button primary" onClick={() => session.wake()}>
+      <button type="button" className="button primary" disabled={answer === 'checking'} onClick={check}>
         {t('signIn.check')}
       </button>
+      <p className="screen-answer" role="status" data-testid="sign-in-answer">
+        {answer === 'notYet' && t('signIn.notYet')}
+        {answer === 'unreached' && t('signIn.unreached')}
+      </p>
       <p className="hint">{t('signIn.kept')}</p>
     </Screen>
   );
@@ -123,7 +142,7 @@ function Unreachable(): ReactNode {
   return (
     <Screen testId="unreachable" title={t('unreachable.title')}>
       <p role="status">{t('unreachable.lead')}</p>
-      <button type="button" className="button primary" onClick={() => session.wake()}>
+      <button type="button" className="button primary" onClick={() => void session.wake()}>
         {t('unreachable.retry')}
       </button>
     </Screen>

@@ -14,7 +14,6 @@ import { OutgoingBubble } from './OutgoingBubble';
 import { Older } from './Older';
 import { usePage } from './context';
 import { DownIcon } from './icons';
-import { ProblemProvider } from './problems';
 import { useFollowing } from './useFollowing';
 import { useRovingFocus } from './useRovingFocus';
 
@@ -24,7 +23,7 @@ export function Conversation(): ReactNode {
   const link = useStore(store, (state) => state.link.state);
   if (!timeline) return null;
   return (
-    <ProblemProvider>
+    <>
       <main className="stage">
         <ConversationNote />
         <Messages timeline={timeline} />
@@ -39,7 +38,7 @@ export function Conversation(): ReactNode {
         </div>
       </main>
       <Announcer timeline={timeline} />
-    </ProblemProvider>
+    </>
   );
 }
 

@@ -1,12 +1,16 @@
 /** The page's menu: opens by button, moves by arrow keys, closes by Escape or a click elsewhere. */
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useText } from '../text/text';
-import { MenuIcon, PulseIcon, SettingsIcon } from './icons';
+import { usePage } from './context';
+import { MenuIcon, PulseIcon, SettingsIcon, SignOutEverywhereIcon, SignOutIcon } from './icons';
+import { useReport } from './problems';
 
-export type PanelName = 'settings' | 'system';
+export type PanelName = 'settings' | 'system' | 'signOutEverywhere';
 
 export function Menu({ openPanel }: { openPanel: (panel: PanelName) => void }): ReactNode {
   const { t } = useText();
+  const { signOut } = usePage();
+  const report = useReport();
   const [open, setOpen] = useState(false);
   const whole = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -41,6 +45,13 @@ export function Menu({ openPanel }: { openPanel: (panel: PanelName) => void }): 
     openPanel(panel);
   };
 
+  const leave = () => {
+    setOpen(false);
+    button.current?.focus();
+    report(null);
+    void signOut(false).then((ended) => !ended && report('notSignedOut'));
+  };
+
   return (
     <div className="menu" ref={whole} onKeyDown={open ? onKeyDown : undefined}>
       <button ref={button} type="button" className="icon-button" aria-label={t('bar.menu')} aria-haspopup="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -55,6 +66,15 @@ export function Menu({ openPanel }: { openPanel: (panel: PanelName) => void }): 
           <button type="button" role="menuitem" tabIndex={-1} onClick={() => choose('system')}>
             <PulseIcon />
             {t('menu.system')}
+          </button>
+          <hr role="separator" />
+          <button type="button" role="menuitem" tabIndex={-1} onClick={leave} data-testid="sign-out">
+            <SignOutIcon />
+            {t('menu.signOut')}
+          </button>
+          <button type="button" role="menuitem" tabIndex={-1} onClick={() => choose('signOutEverywhere')} data-testid="sign-out-everywhere">
+            <SignOutEverywhereIcon />
+            {t('menu.signOutEverywhere')}
           </button>
         </div>
       )}

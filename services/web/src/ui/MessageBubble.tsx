@@ -5,7 +5,7 @@ import type { Message } from '../state/timeline';
 import { useText } from '../text/text';
 import { FileCards } from './FileCards';
 import { Markdown } from './Markdown';
-import { MessageStatusLine } from './MessageStatusLine';
+import { MessageStatusLine, StoppedLine } from './MessageStatusLine';
 import { useCopy } from './clipboard';
 import { AlertIcon, CheckIcon, CopyIcon, ReplyIcon } from './icons';
 import { useCalmText } from './useCalmText';
@@ -24,7 +24,9 @@ export const MessageBubble = memo(
     before.row.joined === after.row.joined &&
     before.row.answers?.id === after.row.answers?.id &&
     before.row.beingAnswered === after.row.beingAnswered &&
-    before.row.answeredTogether === after.row.answeredTogether,
+    before.row.answeredTogether === after.row.answeredTogether &&
+    before.row.saidBelow === after.row.saidBelow &&
+    before.row.stopped?.id === after.row.stopped?.id,
 );
 
 function AgentBubble({ row, draft }: Props): ReactNode {
@@ -46,13 +48,17 @@ function AgentBubble({ row, draft }: Props): ReactNode {
         )}
       </article>
       <FileCards files={message.attachments} />
-      {message.status === 'STOPPED' ? (
-        <p className="under">{t('message.stoppedReply')}</p>
-      ) : (
-        message.incomplete && <p className="under">{t('message.incomplete')}</p>
-      )}
+      <ReplyEnd row={row} />
     </li>
   );
+}
+
+/** Why a reply ends where it does, if not by itself; said here and nowhere else. */
+function ReplyEnd({ row: { message, stopped } }: { row: MessageRow }): ReactNode {
+  const { t } = useText();
+  if (stopped) return <StoppedLine message={stopped} text={t('message.stoppedReply')} again={t('status.answerAgain')} />;
+  if (message.status === 'STOPPED') return <p className="under">{t('message.stoppedReply')}</p>;
+  return message.incomplete ? <p className="under">{t('message.incomplete')}</p> : null;
 }
 
 function PersonBubble({ row }: { row: MessageRow }): ReactNode {

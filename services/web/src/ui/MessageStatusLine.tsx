@@ -1,6 +1,7 @@
 /** What became of one message of the owner: each has its own state and its own way on. */
 import type { ReactNode } from 'react';
 import type { MessageRow } from '../state/rows';
+import type { Message } from '../state/timeline';
 import { useText } from '../text/text';
 import { usePage } from './context';
 import { AlertIcon, ClockIcon } from './icons';
@@ -34,16 +35,21 @@ export function MessageStatusLine({ row }: { row: MessageRow }): ReactNode {
       </p>
     );
   }
-  if (message.status === 'STOPPED') {
-    return (
-      <p className="under" data-testid="status-stopped">
-        <span>{t('status.stopped')}</span>
-        <button type="button" className="link" disabled={busy} onClick={again} data-testid="retry">
-          {t('status.answerAnyway')}
-        </button>
-      </p>
-    );
-  }
+  if (message.status === 'STOPPED') return row.saidBelow ? null : <StoppedLine message={message} text={t('status.stopped')} again={t('status.answerAnyway')} />;
   if (row.answeredTogether) return <p className="under">{t('status.together')}</p>;
   return null;
+}
+
+/** That the owner stopped the reply to a message, and the way back. */
+export function StoppedLine({ message, text, again }: { message: Message; text: string; again: string }): ReactNode {
+  const { actions } = usePage();
+  const { busy, act } = useAction();
+  return (
+    <p className="under" data-testid="status-stopped">
+      <span>{text}</span>
+      <button type="button" className="link" disabled={busy} onClick={() => act(() => actions.retryMessage(message.id))} data-testid="retry">
+        {again}
+      </button>
+    </p>
+  );
 }

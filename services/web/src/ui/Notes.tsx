@@ -33,7 +33,7 @@ export function LinkNote(): ReactNode {
           <span>
             <b>{t(navigator.onLine ? 'link.lost' : 'link.offline')}</b> {t('link.draftsKept')}
           </span>
-          <button type="button" className="link" disabled={!link.waiting} onClick={() => session.wake()}>
+          <button type="button" className="link" disabled={!link.waiting} onClick={() => void session.wake()}>
             {t(link.waiting ? 'link.retry' : 'link.trying')}
           </button>
         </p>

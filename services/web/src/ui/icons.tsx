@@ -58,3 +58,10 @@ export const SettingsIcon = icon(
 export const PulseIcon = icon(<path d="M3 12.500h4l2.500-6.500 4.500 12 2.500-5.500h4.500" />);
 export const ReplyIcon = icon(<path d="M9 7L4.500 11.500 9 16M5 11.500h9a5 5 0 0 1 5 5v1" />);
 export const OfflineIcon = icon(<path d="M3 4l17 16M8.500 16a5 5 0 0 1 6.500-.300M5 12.500a10 10 0 0 1 4-2.300M2.500 9a14 14 0 0 1 3.500-2.300M13 6.600A14 14 0 0 1 21.500 9M15.500 11a10 10 0 0 1 3.500 1.500M12 19.200v.010" />);
+export const SignOutIcon = icon(<path d="M10 4.500H6.500A1.500 1.500 0 0 0 5 6v12a1.500 1.500 0 0 0 1.500 1.500H10M14.500 8l4 4-4 4M18 12H9.500" />);
+export const SignOutEverywhereIcon = icon(
+  <>
+    <rect x="3.500" y="5" width="11.500" height="9" rx="1.500" />
+    <path d="M7 18h5M9.300 14v4M18 9l2.500 2.500L18 14M20.300 11.500H17.500" />
+  </>,
+);

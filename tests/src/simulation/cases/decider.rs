@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use pa_domain::ids::INSTALLATION;
+use pa_domain::AgentId;
+use pa_domain::ids::{INSTALLATION, derived};
 use pa_domain::testing::inputs;
 use pa_eventlog::Stream;
 use pa_eventlog::reader::Item;
@@ -223,6 +224,135 @@ fn an_erased_account_does_not_hold_up_the_installation_when_its_state_is_built_a
     timeout(Duration::from_secs(20), resolve(&stage.world, &mut random, &add)).await.expect("the installation's inputs are decided");
     stage.judge(CALM).await.unwrap();
   });
+}
+
+/// A disk without room for a new agent: what the installation decided waits for it, over a checkpoint and a death, and everybody else goes on in the same term.
+#[test]
+fn an_agent_that_cant_begin_holds_up_nobody_and_begins_when_it_can() {
+  in_paused_time(async {
+    let mut stage = Stage::new(&TWO).await;
+    stage.agent = agent_in_after_of(INSTALLATION);
+    stage.world.start(1).await;
+    let part = pa_eventlog::meta::partition_of(INSTALLATION, super::super::world::PARTITIONS);
+    let mut random = rand::SeedableRng::seed_from_u64(4);
+    stage.world.create(&mut random, stage.agent).await;
+    stage.world.shared.full.store(true, std::sync::atomic::Ordering::Relaxed);
+    let added = resolve(&stage.world, &mut random, &request(INSTALLATION, "add", inputs::add_account("Ada"))).await;
+    let account = AgentId(derived(added.input, 0));
+    let begun = announced(&stage, part);
+    for number in 0..20 {
+      stage.say(&format!("meanwhile {number}")).await;
+      sleep(Duration::from_secs(2)).await;
+    }
+    assert_eq!(announced(&stage, part), begun, "the term goes on");
+    stage.world.crash(1, Fate::Land);
+    stage.world.start(1).await;
+    stage.say("after a death").await;
+    stage.world.shared.full.store(false, std::sync::atomic::Ordering::Relaxed);
+    let hello = async {
+      for again in 0_u64.. {
+        let hello = request(account, format!("hello-{again}"), inputs::message("hello"));
+        if resolve(&stage.world, &mut random, &hello).await.refused().is_none() {
+          break;
+        }
+        sleep(Duration::from_secs(1)).await;
+      }
+    };
+    timeout(Duration::from_secs(120), hello).await.expect("the agent begins");
+    sleep(Duration::from_secs(12)).await;
+    super::super::oracle::judge_log(&stage.world, CALM).await.unwrap();
+  });
+}
+
+/// Another agent of the same partition.
+fn agent_in_after_of(agent: AgentId) -> AgentId {
+  use super::super::world::{PARTITIONS, agent_in};
+  agent_in(pa_eventlog::meta::partition_of(agent, PARTITIONS))
+}
+
+fn announced(stage: &Stage, partition: pa_eventlog::Partition) -> usize {
+  let records = stage.world.shared.log.records(Stream::Events, partition);
+  records.iter().filter(|stored| stored.record.type_name.starts_with("pa.log.EpochAnnounced")).count()
+}
+
+/// An input that was on its way when its agent was erased comes after a restart: ordinals and chain go on behind the tombstone.
+#[test]
+fn a_late_input_of_an_erased_agent_goes_on_behind_its_tombstone() {
+  for rests in [0, 12] {
+    in_paused_time(async {
+      let mut stage = Stage::led_by_the_first(&TWO).await;
+      stage.say("hello").await;
+      let (gone, other) = (stage.agent, agent_in_after(stage.agent));
+      stage.world.create(&mut rand::SeedableRng::seed_from_u64(2), other).await;
+      let late = stage.edge.prepare(&request(gone, "late", inputs::message("late"))).await.unwrap();
+      let later = stage.edge.prepare(&request(gone, "later", inputs::message("later"))).await.unwrap();
+      stage.world.record.erased(gone);
+      stage.edge.append(&request(gone, "erase", inputs::erase("Ada"))).await.unwrap();
+      stage.until("it is erased", || stage.world.is_erased(gone)).await;
+      sleep(Duration::from_secs(rests)).await;
+      stage.world.crash(1, Fate::Land);
+      stage.world.start(2).await;
+      stage.leads(2).await;
+      assert!(stage.edge.append_prepared(&late).await);
+      stage.agent = other;
+      stage.say("of another").await;
+      sleep(Duration::from_secs(rests)).await;
+      stage.world.crash(2, Fate::Land);
+      stage.world.start(1).await;
+      stage.leads(1).await;
+      assert!(stage.edge.append_prepared(&later).await);
+      stage.say("of another again").await;
+      stage.judge(CALM).await.unwrap();
+      let ordinals: Vec<i64> =
+        stage.events().iter().map(|stored| stored.meta().unwrap().core.clone()).filter(|core| core.agent == gone).map(|core| core.ordinal).collect();
+      assert_eq!(ordinals, (1..=i64::try_from(ordinals.len()).unwrap()).collect::<Vec<_>>());
+      assert!(ordinals.len() >= 8, "both late inputs were settled: {ordinals:?}");
+    });
+  }
+}
+
+/// Every announcement's fate is unknown for a while: the terms that come to nothing come ever more slowly.
+#[test]
+fn terms_that_decide_nothing_are_opened_ever_more_slowly() {
+  in_paused_time(async {
+    let mut stage = Stage::new(&TWO).await;
+    for _ in 0..40 {
+      stage.world.shared.log.inject(Stream::Events, Fault::LostAck);
+    }
+    stage.world.start(1).await;
+    sleep(Duration::from_secs(5)).await;
+    let announced = stage.world.shared.log.records(Stream::Events, 0).len() + stage.world.shared.log.records(Stream::Events, 1).len();
+    assert!((4..=20).contains(&announced), "{announced} announcements in 5 s on two partitions");
+    stage.leads(1).await;
+    stage.world.create(&mut rand::SeedableRng::seed_from_u64(1), stage.agent).await;
+    stage.say("at last").await;
+    assert_eq!(texts(&stage.judge(CALM).await.unwrap()), ["at last"]);
+  });
+}
+
+/// The lost acknowledgement of an append leaves its record twice; without a key only the input's id says so.
+#[test]
+fn a_message_without_a_key_that_stands_twice_is_admitted_once() {
+  for restarts in [false, true] {
+    in_paused_time(async {
+      let mut stage = Stage::led_by_the_first(&TWO).await;
+      let prepared = stage.edge.prepare(&request(stage.agent, "", inputs::message("once"))).await.unwrap();
+      assert!(stage.edge.append_prepared(&prepared).await);
+      if restarts {
+        // Written down, and no longer in anybody's memory.
+        sleep(Duration::from_secs(12)).await;
+        stage.world.crash(1, Fate::Land);
+        stage.world.start(1).await;
+        stage.leads(1).await;
+      }
+      stage.world.shared.log.inject(Stream::Inputs, Fault::Duplicate);
+      assert!(stage.edge.append_prepared(&prepared).await);
+      stage.say("and another").await;
+      let accepted = stage.judge(CALM).await.unwrap();
+      assert_eq!(texts(&accepted), ["once", "and another"]);
+      assert_eq!(repeats(&accepted), 2);
+    });
+  }
 }
 
 fn announcements(stage: &Stage) -> usize {

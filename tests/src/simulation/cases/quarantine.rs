@@ -7,7 +7,7 @@ use pa_domain::meta::Kind;
 use pa_domain::testing::inputs;
 use pa_domain::{Event, Meta, Origin, Timestamp, log};
 use pa_eventlog::compose::Composer;
-use pa_eventlog::sim::Fate;
+use pa_eventlog::sim::{Fate, Fault};
 use pa_eventlog::{Position, Record, Stream};
 use pa_store::keys::Lookup;
 use tokio::time::sleep;
@@ -245,4 +245,108 @@ impl Stage {
   fn admitted(&self) -> usize {
     self.events().iter().filter(|stored| stored.record.type_name.starts_with("pa.conversation.MessageAdmitted")).count()
   }
+}
+
+/// The first term after an unclean end comes to nothing: what is decided in the next is still noted.
+#[test]
+fn pr_16_care_is_taken_until_it_is_done_whatever_becomes_of_a_term() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.world.crash(1, Fate::Land);
+    for _ in 0..2 {
+      stage.world.shared.log.inject(Stream::Events, Fault::LostAck);
+    }
+    stage.world.start(1).await;
+    stage.leads(1).await;
+    let deadly = stage.leave_deadly("kills").await;
+    let process = stage.process(1);
+    stage.until("the process dies", || process.gate.is_dead()).await;
+    assert_eq!(stage.world.shared.database.deaths(0), Some((deadly, 0)), "it was noted");
+  });
+}
+
+/// While one agent's held inputs are decided, another one's new input does not wait for the last of them.
+#[test]
+fn held_inputs_and_new_ones_of_others_are_decided_side_by_side() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    let (own, other) = (stage.agent, super::super::world::agent_in_after(stage.agent));
+    stage.world.create(&mut rand::SeedableRng::seed_from_u64(2), other).await;
+    stage.leave_unreadable().await;
+    let held: Vec<String> = (0..30).map(|number| format!("held {number}")).collect();
+    for text in &held {
+      stage.leave(text).await;
+    }
+    stage.until("they are held", || stage.held() == 30).await;
+    stage.edge.append(&request(own, "release", inputs::release(true))).await.unwrap();
+    stage.agent = other;
+    for number in 0..30 {
+      stage.leave(&format!("new {number}")).await;
+      sleep(Duration::from_millis(1)).await;
+    }
+    let accepted = stage.judge(CALM).await.unwrap();
+    let texts = texts(&accepted);
+    let place = |text: &str| texts.iter().position(|other| other == text).unwrap();
+    assert!(place("new 0") < place("held 29"), "{texts:?}");
+    assert!(held.is_sorted_by_key(|text| place(text)), "{texts:?}");
+    assert_eq!(texts.len(), 60);
+  });
+}
+
+/// A byte of one agent's event is changed: its inputs are set aside, also by the next decider; others go on; and when the byte is mended, a release decides all of it.
+#[test]
+fn an_event_that_cant_be_read_concerns_its_agent_alone_and_heals() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    stage.say("one").await;
+    let damaged = stage.events().last().unwrap().clone();
+    assert!(damaged.record.type_name.starts_with("pa.conversation."), "{}", damaged.record.type_name);
+    stage.say("and one").await;
+    stage.world.crash(1, Fate::Land);
+    stage.world.shared.log.damage(Stream::Events, 0, damaged.position);
+    stage.world.start(1).await;
+    stage.leave("two").await;
+    stage.until("it is quarantined", || stage.quarantined() == 1).await;
+    let (own, other) = (stage.agent, super::super::world::agent_in_after(stage.agent));
+    stage.world.create(&mut rand::SeedableRng::seed_from_u64(2), other).await;
+    stage.agent = other;
+    stage.say("of another agent").await;
+    // Also when the state comes from the checkpoint, and from a decider that never saw it whole.
+    sleep(Duration::from_secs(12)).await;
+    stage.world.crash(1, Fate::Land);
+    stage.world.start(2).await;
+    stage.leads(2).await;
+    stage.say("of another agent again").await;
+    stage.agent = own;
+    stage.leave("three").await;
+    stage.until("it is held", || stage.held() == 1).await;
+    // A release too early changes nothing.
+    stage.ask("release too early", inputs::release(false)).await;
+    stage.until("it is quarantined again", || stage.quarantined() == 2).await;
+    stage.world.shared.log.damage(Stream::Events, 0, damaged.position);
+    stage.ask("release", inputs::release(false)).await;
+    stage.say("four").await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["one", "and one", "of another agent", "of another agent again", "two", "three", "four"]);
+  });
+}
+
+/// The same under the decider that wrote it.
+#[test]
+fn an_own_event_that_cant_be_read_back_ends_no_term() {
+  in_paused_time(async {
+    let mut stage = Stage::led_by_the_first(&TWO).await;
+    let epoch = stage.leads(1).await;
+    let (log, position) = (stage.world.shared.log.clone(), i64::try_from(stage.events().len()).unwrap());
+    stage.process(1).traps.set(Moment::After, "events/pa.conversation.MessageAdmitted", move || log.damage(Stream::Events, 0, position));
+    stage.leave("one").await;
+    stage.until("it is damaged", || stage.process(1).traps.is_empty()).await;
+    stage.leave("two").await;
+    stage.until("it is quarantined", || stage.quarantined() == 1).await;
+    assert_eq!(stage.leads(1).await, epoch, "the term goes on");
+    stage.world.shared.log.damage(Stream::Events, 0, position);
+    stage.ask("release", inputs::release(false)).await;
+    let accepted = stage.judge(CALM).await.unwrap();
+    assert_eq!(texts(&accepted), ["one", "two"]);
+  });
 }

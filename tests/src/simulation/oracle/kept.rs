@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use pa_domain::state::Life;
 use pa_domain::{AgentId, Event, Root, Thing, Timestamp};
 use pa_eventlog::Position;
 use pa_eventlog::fence::NextInput;
@@ -30,6 +31,8 @@ struct Kept {
 struct Upto {
   folded: Folded,
   ends: HashMap<AgentId, (i64, [u8; 32], Timestamp)>,
+  /// Where the events of erased agents go on.
+  buried: HashMap<AgentId, (i64, [u8; 32])>,
   /// The first input decided under each key.
   keys: HashMap<(AgentId, String, [u8; 32]), Uuid>,
   causes: BTreeMap<Position, Uuid>,
@@ -48,6 +51,9 @@ impl Upto {
           upto.next = upto.next.map(|next| next.announced(announced.counts, announced.inputs_from));
         }
         Item::Decision(decision) if decision.last < position => upto.decision(decision),
+        Item::Erased(unopened) if unopened.last < position => {
+          upto.buried.insert(unopened.agent, (unopened.ordinal + i64::from(unopened.parts) - 1, unopened.chain()));
+        }
         Item::Erased(_) | Item::Unreadable { .. } | Item::Void(_) | Item::Announced(_) | Item::Decision(_) => {}
       }
       if let Some(head) = item.decided().filter(|head| head.last < position) {
@@ -100,6 +106,12 @@ pub(in super::super) fn checkpoint(accepted: &Accepted, shared: &Shared) -> Resu
     let root = upto.folded.roots.get(agent).cloned().unwrap_or_default();
     let folded = Kept { root, ordinal: *ordinal, chain: *chain, at: *at };
     ensure!(kept == folded, "the checkpoint of {part} has for {agent} {kept:?} and the log gives {folded:?}");
+  }
+  for (agent, (ordinal, chain)) in &upto.buried {
+    let state = rows.things.get(&(part, *agent, Uuid::nil())).ok_or_else(|| format!("the checkpoint of {part} lacks the tombstone of {agent}"))?;
+    let (kept, _) = postcard::take_from_bytes::<Kept>(state).map_err(|error| format!("the tombstone of {agent}: {error}"))?;
+    let tombstone = Kept { root: Root { life: Life::Erased, ..Root::default() }, ordinal: *ordinal, chain: *chain, at: kept.at };
+    ensure!(kept == tombstone, "the checkpoint of {part} has for the erased {agent} {kept:?} and the log gives {tombstone:?}");
   }
   for ((agent, thing), folded) in &upto.folded.things {
     let state = rows.things.get(&(part, *agent, thing.0)).ok_or_else(|| format!("the checkpoint of {part} lacks {agent}/{thing}"))?;

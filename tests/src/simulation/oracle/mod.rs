@@ -80,6 +80,7 @@ pub(super) async fn judge_log(world: &World, kinds: Kinds) -> Result<(), String>
     }
     kept::checkpoint(partition, &world.shared)?;
   }
+  chains(&all, &world.shared).await?;
   if kinds.cuts { Ok(()) } else { people::check(&all, world) }
 }
 
@@ -102,6 +103,7 @@ pub(super) async fn judge(world: &World, kinds: Kinds) -> Result<Stats, String> 
     replies::check(partition)?;
     kept::checkpoint(partition, &world.shared)?;
   }
+  chains(&all, &world.shared).await?;
   kept::read_model(&all, &world.shared).await?;
   erased(&all, world)?;
   kept::views(&all, world)?;
@@ -129,6 +131,16 @@ fn fingerprint(all: &[Accepted]) -> u64 {
   hasher.finish()
 }
 
+/// The chain of every agent holds, also of erased ones, as `pa verify` sees it.
+async fn chains(all: &[Accepted], shared: &Shared) -> Result<(), String> {
+  let log = GatedLog::of_the_judge(shared);
+  for accepted in all {
+    let broken = pa_pipeline::projector::chains::check(&log, accepted.partition, Position::MAX).await.map_err(|error| error.to_string())?;
+    ensure!(broken.is_empty(), "chains are broken: {broken:?}");
+  }
+  Ok(())
+}
+
 /// Nothing of an erased agent can be read, is kept, or is shown.
 fn erased(all: &[Accepted], world: &World) -> Result<(), String> {
   for agent in world.record.all_erased() {
@@ -139,6 +151,7 @@ fn erased(all: &[Accepted], world: &World) -> Result<(), String> {
     let rows = world.shared.database.copy();
     let things = rows.things.keys().filter(|(_, owner, thing)| *owner == agent && !thing.is_nil()).count();
     ensure!(things == 0, "{things} things of the erased agent {agent} are kept");
+    ensure!(!rows.keys.keys().any(|(_, owner, _, _)| *owner == agent), "keys of the erased agent {agent} are kept");
   }
   Ok(())
 }

@@ -6,7 +6,8 @@ use pa_domain::conversation::{ConversationKind, Event as ConversationEvent};
 use pa_domain::execution::Event as ExecutionEvent;
 use pa_domain::limits::CHANNEL_REPLIES_MAX;
 use pa_domain::{AgentId, ConversationId, Event, JobId};
-use pa_eventlog::reader::Decision;
+use pa_eventlog::reader::{Decision, Recorded};
+use uuid::Uuid;
 
 use super::{Accepted, ensure};
 
@@ -26,6 +27,8 @@ struct Agent {
   waiting: HashMap<ConversationId, Vec<JobId>>,
   turns: BTreeMap<ConversationId, JobId>,
   running: BTreeMap<JobId, i32>,
+  /// The chain of causes of each job's message.
+  chains: HashMap<JobId, Uuid>,
 }
 
 pub(in super::super) fn check(accepted: &Accepted) -> Result<(), String> {
@@ -49,11 +52,34 @@ pub(in super::super) fn check(accepted: &Accepted) -> Result<(), String> {
 impl Agent {
   fn take(&mut self, decision: &Decision) -> Result<(), String> {
     for recorded in decision.events.iter() {
+      self.chained(recorded)?;
       match &recorded.event {
         Event::Conversation(event) => self.conversation(event)?,
         Event::Execution(event) => self.execution(event)?,
         Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}
       }
+    }
+    Ok(())
+  }
+
+  /// The work on a message, by whomever, belongs to the message's chain of causes.
+  fn chained(&mut self, recorded: &Recorded) -> Result<(), String> {
+    let core = recorded.core();
+    match &recorded.event {
+      Event::Conversation(ConversationEvent::MessageAdmitted(admitted)) => drop(self.chains.insert(admitted.message.into(), core.correlation)),
+      // The owner's own stop begins another chain.
+      Event::Execution(ExecutionEvent::ExecutionStopped(_)) => {}
+      Event::Execution(event) => {
+        let message = self.chains.get(&event.job());
+        ensure!(
+          message == Some(&core.correlation),
+          "{} of {} belongs to {} and its message to {message:?}",
+          recorded.event.type_name(),
+          event.job(),
+          core.correlation
+        );
+      }
+      Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
     }
     Ok(())
   }
@@ -66,6 +92,12 @@ impl Agent {
         ensure!(before.is_none(), "message {} is admitted again", admitted.message);
         self.waiting.entry(admitted.conversation).or_default().push(admitted.message.into());
       }
+      ConversationEvent::ReportAdmitted(admitted) => {
+        let before = self.jobs.insert(admitted.message.into(), (admitted.conversation, Standing::Open));
+        ensure!(before.is_none(), "report {} is admitted again", admitted.message);
+        self.waiting.entry(admitted.conversation).or_default().push(admitted.message.into());
+      }
+      ConversationEvent::ReportSuperseded(superseded) => self.end(superseded.job, Standing::Answered)?,
       ConversationEvent::MessageRetried(retried) => {
         let job = JobId::from(retried.message);
         let standing = self.jobs.insert(job, (retried.conversation, Standing::Open)).map(|(_, standing)| standing);
@@ -111,6 +143,7 @@ impl Agent {
       | ExecutionEvent::ExecutionYielded(_)
       | ExecutionEvent::ExecutionFailed(_)
       | ExecutionEvent::ExecutionStopped(_)
+      | ExecutionEvent::ExecutionSuspended(_)
       | ExecutionEvent::ExecutionFinished(_) => {
         ensure!(self.running.remove(&job).is_some(), "an execution of {job} ends that does not run");
       }

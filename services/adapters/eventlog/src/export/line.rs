@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::meta::PaMeta;
 use crate::opener::Opened;
-use crate::record::{Partition, Stored, Stream};
+use crate::record::{CONTENT_TYPE, Partition, Stored, Stream, ce_time};
 
 /// A record's content, as far as it can be shown.
 pub(super) enum Body {
@@ -77,6 +77,10 @@ fn headers(stored: &Stored) -> Value {
   headers.insert("ce_id".to_owned(), json!(record.id.to_string()));
   headers.insert("ce_type".to_owned(), json!(&*record.type_name));
   headers.insert("ce_source".to_owned(), json!(&*record.source));
+  if let Ok(meta) = stored.meta() {
+    headers.insert("ce_time".to_owned(), json!(ce_time(meta.core.at)));
+  }
+  headers.insert("content-type".to_owned(), json!(CONTENT_TYPE));
   if let Some(trace) = &record.traceparent {
     headers.insert("traceparent".to_owned(), json!(&**trace));
   }

@@ -31,6 +31,8 @@ async fn every_record_is_a_line_and_what_does_not_count_says_why() {
   assert_eq!((&first["stream"], &first["partition"], &first["offset"]), (&"pa.events".into(), &0.into(), &1.into()));
   assert_eq!(first["headers"]["ce_type"], "pa.log.InputSettled.v1");
   assert_eq!(first["headers"]["ce_source"], "pa/decider");
+  assert_eq!(first["headers"]["ce_time"], "1970-01-01T00:00:00.009Z");
+  assert_eq!(first["headers"]["content-type"], "application/avro");
   assert_eq!(first["meta"]["core"]["agent"], AGENT.to_string());
   assert_eq!(first["meta"]["core"]["origin"], "PLATFORM");
   assert_eq!((&first["meta"]["place"]["part"], &first["meta"]["place"]["parts"]), (&1.into(), &2.into()));

@@ -75,9 +75,6 @@ const PRODUCER: &[(&str, &str)] = &[
   // A person waits for each record. Under load what waits for its turn goes out together.
   ("linger.ms", "0"),
   ("batch.num.messages", "10000"),
-  ("queuing.strategy", "fifo"),
-  // Experimental, and does not cover time-outs: the fence sees gaps.
-  ("enable.gapless.guarantee", "false"),
   ("queue.buffering.backpressure.threshold", "1"),
   // Above what UNACKNOWLEDGED_KIB_MAX lets in: the queue itself is never full.
   ("queue.buffering.max.messages", "100000"),

@@ -38,7 +38,7 @@ const LOOK_AWAY_EVERY: Duration = Duration::from_millis(500);
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 type Tail = BaseConsumer<Quiet>;
-/// Asks the broker whether the topics are still those that were opened.
+/// Asks the broker whether the topics are still those that were opened. Called at every look of the watchdog.
 pub(super) type StillOurs = Box<dyn Fn() -> Result<(), LogError> + Send + Sync>;
 
 pub(super) struct Follower {
@@ -104,15 +104,30 @@ impl Follower {
   pub(super) fn follow(&self, stream: Stream) -> Result<(), KafkaError> {
     let _one = self.assigning.lock();
     let consumer = Arc::clone(&self.consumer.read());
+    let new: Vec<&Arc<Part>> = self.parts.iter().filter(|part| part.stream == stream && !part.ring.lock().followed).collect();
     let mut begin = TopicPartitionList::new();
-    for part in self.parts.iter().filter(|part| part.stream == stream && !part.ring.lock().followed) {
+    let mut places = Vec::with_capacity(new.len());
+    for part in &new {
       let (low, high) = ends(consumer.client(), &part.topic, part.partition)?;
       let from = (high - READ_BACK).max(low);
+      begin.add_partition_offset(&part.topic, i32::from(part.partition), Offset::Offset(from))?;
+      places.push((from, high));
+    }
+    if new.is_empty() {
+      return Ok(());
+    }
+    // Before the first record can come.
+    for (part, (from, high)) in new.iter().zip(places) {
       part.follow_from(from);
       part.reaches(high);
-      begin.add_partition_offset(&part.topic, i32::from(part.partition), Offset::Offset(from))?;
     }
-    if begin.count() > 0 { consumer.incremental_assign(&begin) } else { Ok(()) }
+    let assigned = consumer.incremental_assign(&begin);
+    if assigned.is_err() {
+      for part in &new {
+        part.ring.lock().followed = false;
+      }
+    }
+    assigned
   }
 
   // --- The reading thread ---

@@ -19,8 +19,10 @@ use crate::record::{Position, Stored};
 
 /// Readers far behind at once: a rebuild reads every partition side by side. Each has a few threads of the library.
 const CURSORS_MAX: usize = 16;
-/// One that was not used for so long may be sent elsewhere, and is ended after ten times that.
+/// One that was not used for so long may be sent elsewhere.
 const IDLE: Duration = Duration::from_secs(2);
+/// One that was not used for so long is ended.
+const IDLE_MAX: Duration = Duration::from_secs(20);
 /// Records of one read at most, whatever the caller asks for.
 const RECORDS_MAX: usize = 4_096;
 /// Longer than any broker takes for a fetch from its disk.
@@ -89,19 +91,22 @@ impl History {
     read.await.unwrap_or_else(|_| Err(Error::Late(READ_MAX)))
   }
 
+  /// Ends what was not used for a while. Blocks.
+  pub(super) fn sweep(&self) {
+    let ended: Vec<Cursor> = self.idle.lock().extract_if(.., |cursor| cursor.since.elapsed() > IDLE_MAX).collect();
+    drop(ended);
+  }
+
   /// The cursor that stands there, or one that nobody needs, or a new one.
   fn lend(&self, part: &Arc<Part>, from: Position) -> Result<Cursor, KafkaError> {
-    let mut ended = Vec::new();
     let lent = {
       let mut idle = self.idle.lock();
-      ended.extend(idle.extract_if(.., |cursor| cursor.since.elapsed() > IDLE * 10));
       let there = idle.iter().position(|cursor| cursor.at.as_ref().is_some_and(|(at, next)| Arc::ptr_eq(at, part) && *next == from));
       let full = idle.len() + (CURSORS_MAX - self.lent.available_permits()) > CURSORS_MAX;
       let oldest =
         || idle.iter().enumerate().filter(|(_, cursor)| full || cursor.since.elapsed() > IDLE).min_by_key(|(_, cursor)| cursor.since).map(|(at, _)| at);
       there.or_else(oldest).map(|at| idle.swap_remove(at))
     };
-    drop(ended);
     match lent {
       Some(cursor) => Ok(cursor),
       None => Ok(Cursor { consumer: self.settings.create_with_context(Quiet)?, at: None, names: Names::default(), since: Instant::now() }),
@@ -139,7 +144,12 @@ impl Cursor {
         None => break,
       }
     }
-    self.at = Some((Arc::clone(part), next));
+    if next < until {
+      self.at = Some((Arc::clone(part), next));
+    } else {
+      // From here on it is the tail: nothing more is to be fetched.
+      self.consumer.unassign()?;
+    }
     // What lies behind belongs to the tail.
     let own = read.into_iter().filter(|stored: &Arc<Stored>| stored.position < until);
     Ok(own.collect())

@@ -1,7 +1,7 @@
 //! The log on Apache Kafka: for more than one machine, or for who has a cluster already.
 //!
-//! [`topics`] makes and checks the topics, [`produce`] appends, [`follow`] reads the tail into a [`ring`] for each partition, [`history`] reads what lies further back,
-//! [`config`] sets every default. No consumer groups and no transactions: partitions are assigned, positions are kept by the readers, and the fence in the log says which
+//! `topics` makes and checks the topics, `produce` appends, `follow` reads the tail into a `ring` for each partition, `history` reads what lies further back,
+//! `config` sets every default. No consumer groups and no transactions: partitions are assigned, positions are kept by the readers, and the fence in the log says which
 //! records count. The library's own threads do the work; whatever blocks runs apart from the runtime.
 
 mod config;
@@ -101,14 +101,18 @@ impl KafkaLog {
       let topic: Arc<str> = topics.name(stream).into();
       parts.extend((0..identity.partitions).map(|partition| Arc::new(Part::new(stream, partition, Arc::clone(&topic)))));
     }
-    let still_ours = {
-      let (topics, id) = (Arc::clone(&topics), identity.id);
-      Box::new(move || still_ours(&topics, id))
+    let history = Arc::new(History::new(config.client(Purpose::History)));
+    let look = {
+      let (topics, id, history) = (Arc::clone(&topics), identity.id, Arc::clone(&history));
+      Box::new(move || {
+        history.sweep();
+        still_ours(&topics, id)
+      })
     };
     Ok(Self {
       producer,
-      follower: Follower::start(config.client(Purpose::Follow), parts.clone(), still_ours).map_err(away)?,
-      history: Arc::new(History::new(config.client(Purpose::History))),
+      follower: Follower::start(config.client(Purpose::Follow), parts.clone(), look).map_err(away)?,
+      history,
       identity,
       warnings,
       topics,

@@ -3,7 +3,7 @@
 //! Offsets come from a row lock in the inserting statement, so that visible order = offset order and a reader never sees a gap that fills later. Appends of all
 //! callers of a lane go out together (group commit). Commits are synchronous: [`PostgresLog::open`] refuses a server that would lose an acknowledged append. Wake-up is in
 //! memory; a NOTIFY goes out only while another process is registered. What readers of this process fetch at the tail is fetched once and shared,
-//! and what this process appended itself is not fetched at all ([`tailring`]).
+//! and what this process appended itself is not fetched at all (`tailring`).
 
 mod append;
 mod read;
@@ -29,8 +29,9 @@ use tailring::TailRing;
 
 /// Appends waiting in one lane; beyond it callers wait, which is the back-pressure of the log.
 const LANE_QUEUE: usize = 1_024;
-/// Lanes for each stream: appends of different lanes commit side by side, those of one lane together. Two cores gain nothing from more.
-const LANES: Partition = 2;
+/// Lanes for each stream: appends of different lanes commit side by side, those of one lane together. One disk gains nothing from more, and every further statement
+/// costs a small machine more than waiting for the one before.
+const LANES: Partition = 1;
 /// What `wait` waits at the most, so that a lost wake-up costs little.
 const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -111,16 +112,16 @@ async fn establish(pool: &PgPool, partitions: Partition, sealed: bool) -> Result
     None => identity::create(pool, &wanted).await.map_err(away)?,
   };
   if found.kind != wanted.kind {
-    return Err(LogError::Unusable(format!("this database belongs to a log of kind {}; `pa log copy` moves a log to another kind", found.kind)));
+    return Err(LogError::Unusable(format!("this database belongs to a log of kind {} (`pa log copy`, which could move it to another kind, is not there yet)", found.kind)));
   }
   if found.partitions != wanted.partitions {
     return Err(LogError::Unusable(format!(
-      "the log was created with {} partitions and {} are configured; the number is fixed for a log's life, `pa log copy` may change it",
-      found.partitions, wanted.partitions
+      "the log was created with {} partitions and {} are configured; the number is fixed for a log's life: set PA__LOG__PARTITIONS={} or leave it unset (`pa log copy`, which could change it, is not there yet)",
+      found.partitions, wanted.partitions, found.partitions
     )));
   }
   if found.sealed != sealed {
-    return Err(LogError::Unusable("sealing was chosen otherwise when this log was created; `pa log copy` may change it".into()));
+    return Err(LogError::Unusable("sealing was chosen otherwise when this log was created: set PA__LOG__SEALED as it was then (`pa log copy`, which could change it, is not there yet)".into()));
   }
   let partitions = Partition::try_from(found.partitions).map_err(|_| LogError::Unusable("the number of partitions is out of range".into()))?;
   Ok(Identity { kind: found.kind, id: found.id, partitions, sealed: found.sealed })

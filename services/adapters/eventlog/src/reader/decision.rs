@@ -69,6 +69,38 @@ impl Deref for Decision {
   }
 }
 
+/// A whole decision that can't be opened, or is not to be. Its head's fields are its own.
+#[derive(Clone, Debug)]
+pub struct Unopened {
+  head: DecisionHead,
+  tail: Arc<Stored>,
+}
+
+impl Unopened {
+  pub(crate) fn new(head: DecisionHead, tail: Arc<Stored>) -> Self {
+    Self { head, tail }
+  }
+
+  /// The record of its last event, as it is stored.
+  pub fn last_stored(&self) -> &Stored {
+    &self.tail
+  }
+
+  /// The chain's hash after its last event, which is over what is stored: nothing has to be opened for it.
+  pub fn chain(&self) -> [u8; 32] {
+    let meta = self.tail.meta().expect("the headers were read when the record was judged");
+    chain(meta, &self.tail.record.type_name, &self.tail.record.value)
+  }
+}
+
+impl Deref for Unopened {
+  type Target = DecisionHead;
+
+  fn deref(&self) -> &DecisionHead {
+    &self.head
+  }
+}
+
 /// An accepted announcement: the epoch is raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
@@ -121,10 +153,10 @@ impl Void {
 pub enum Item {
   Decision(Arc<Decision>),
   /// A decision of an agent that was erased: skip it. It moves the next input like any other.
-  Erased(DecisionHead),
+  Erased(Unopened),
   /// A decision with a record that can't be opened or decoded: its agent is parked, others go on. It moves the next input like any other.
   Unreadable {
-    head: DecisionHead,
+    head: Unopened,
     position: Position,
     reason: Arc<str>,
   },
@@ -137,7 +169,7 @@ impl Item {
   pub fn decided(&self) -> Option<&DecisionHead> {
     match self {
       Self::Decision(decision) => Some(decision),
-      Self::Erased(head) | Self::Unreadable { head, .. } => Some(head),
+      Self::Erased(unopened) | Self::Unreadable { head: unopened, .. } => Some(unopened),
       Self::Announced(_) | Self::Void(_) => None,
     }
   }

@@ -15,7 +15,7 @@ use crate::port::{EventLog, Identity, LogError};
 use crate::record::{Partition, Position, Stored, Stream};
 
 pub use crate::opener::{Recorded, RecordedInput};
-pub use decision::{Announced, Decision, DecisionHead, DecisionReader, Item, Judged, Void};
+pub use decision::{Announced, Decision, DecisionHead, DecisionReader, Item, Judged, Unopened, Void};
 
 /// Records in one read: what a projector commits at once.
 pub const READ_RECORDS_MAX: usize = 500;
@@ -208,13 +208,14 @@ impl Reader {
   async fn open(&self, stored: &Arc<Stored>, judged: &Judged) -> Result<Item, opener::Error> {
     let parts = || self.decisions.parts().iter().chain([stored]);
     let head = self.decisions.head(stored, judged)?;
+    let unopened = || Unopened::new(head, Arc::clone(stored));
     let mut events = Vec::with_capacity(self.decisions.parts().len() + 1);
     for part in parts() {
       match self.opener.event(part).await? {
         Opened::Event(recorded) => events.push(recorded),
-        Opened::Erased => return Ok(Item::Erased(head)),
-        Opened::Unreadable(reason) => return Ok(Item::Unreadable { head, position: part.position, reason }),
-        Opened::Input(_) => return Ok(Item::Unreadable { head, position: part.position, reason: "an input among events".into() }),
+        Opened::Erased => return Ok(Item::Erased(unopened())),
+        Opened::Unreadable(reason) => return Ok(Item::Unreadable { head: unopened(), position: part.position, reason }),
+        Opened::Input(_) => return Ok(Item::Unreadable { head: unopened(), position: part.position, reason: "an input among events".into() }),
       }
     }
     Ok(Item::Decision(Arc::new(Decision::new(head, events, Arc::clone(stored)))))

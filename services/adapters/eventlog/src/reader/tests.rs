@@ -320,6 +320,8 @@ impl Keys for NoKeys {
   fn cached(&self, _: AgentId) -> Option<Arc<pa_store::keys::AgentKeys>> {
     None
   }
+
+  fn forget(&self, _: AgentId) {}
 }
 
 #[tokio::test]

@@ -142,6 +142,21 @@ impl SimLog {
     lane.end = lane.end.min(end);
   }
 
+  /// Changes the last byte of a stored value, as a disk or a stranger does; a second time it is as it was.
+  pub fn damage(&self, stream: Stream, partition: Partition, position: Position) {
+    let mut state = self.shared.state.lock();
+    let lane = state.lanes.entry((stream, partition)).or_default();
+    for stored in lane.records.iter_mut().filter(|stored| stored.position == position) {
+      let mut record = stored.record.clone();
+      let mut value = record.value.to_vec();
+      if let Some(last) = value.last_mut() {
+        *last ^= 1;
+      }
+      record.value = value.into();
+      *stored = Arc::new(Stored::new(position, record));
+    }
+  }
+
   /// Puts another log in the place of this one: the same name, another identity, nothing in it.
   pub fn replace(&self) {
     let mut state = self.shared.state.lock();

@@ -46,6 +46,7 @@ impl Follower {
   /// Reads on for ever.
   pub(super) async fn follow(&self, state: FenceState) {
     let mut way = Way { state, at_end: false, pause: AWAY_PAUSE };
+    self.voids().increment(0);
     loop {
       let error = match self.read_on(&mut way).await {
         Ok(never) => match never {},
@@ -97,11 +98,18 @@ impl Follower {
     }
   }
 
+  /// Void records that came by since the start.
+  fn voids(&self) -> metrics::Counter {
+    metrics::counter!("pa_log_void_records_total", "partition" => self.partition.to_string())
+  }
+
   fn hand_on(&self, item: Item) {
     match item {
       Item::Decision(decision) => self.tell(decision),
       Item::Erased(head) | Item::Unreadable { head, .. } => self.waiters.give_up(head.cause),
-      Item::Announced(_) | Item::Void(_) => {}
+      // Counted here, where each record of a partition comes by once in a process.
+      Item::Void(_) => self.voids().increment(1),
+      Item::Announced(_) => {}
     }
   }
 

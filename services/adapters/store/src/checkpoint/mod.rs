@@ -233,14 +233,17 @@ pub async fn drop(pool: &PgPool, scope: Scope) -> Result<(), Error> {
   tx.commit().await.map_err(writing("commit dropping a checkpoint"))
 }
 
-/// Forgets the states and keys of an erased agent, of every fold version. Its causes stay: they hold ids of inputs only.
-pub async fn forget_agent(pool: &PgPool, part: i16, agent: AgentId) -> Result<(), Error> {
+/// Forgets the things and keys of an erased agent, and whatever other fold versions have of it. The root of this one stays: it is, or the next checkpoint makes it, the
+/// tombstone that the agent's ordinals and chain go on from. Causes stay too: they hold ids of inputs only.
+pub async fn forget_agent(pool: &PgPool, scope: Scope, agent: AgentId) -> Result<(), Error> {
   sqlx::query(
-    "WITH states AS (DELETE FROM ops.entity_state WHERE part = $1 AND agent = $2)
-     DELETE FROM ops.input_keys WHERE part = $1 AND agent = $2",
+    "WITH states AS (DELETE FROM ops.entity_state WHERE part = $1 AND agent = $3 AND (fold_version <> $2 OR thing <> $4))
+     DELETE FROM ops.input_keys WHERE part = $1 AND agent = $3",
   )
-  .bind(part)
+  .bind(scope.part)
+  .bind(scope.fold_version)
   .bind(agent.0)
+  .bind(ROOT)
   .execute(pool)
   .await
   .map_err(writing("forget an erased agent's states"))?;

@@ -171,11 +171,17 @@ async fn an_erased_agents_states_and_keys_are_forgotten_and_others_stay() {
   let db = TestDb::new().await;
   let term = term(&db.pool).await;
   let (erased, other) = (AgentId(Uuid::from_u128(1)), AgentId(Uuid::from_u128(2)));
-  let full =
-    Write { things: vec![thing(erased, ROOT, b"x"), thing(other, ROOT, b"y")], keys: vec![key(erased, 1, 100), key(other, 1, 100)], ..write(term, None, 10) };
+  let full = Write {
+    things: vec![thing(erased, ROOT, b"x"), thing(erased, Uuid::from_u128(9), b"z"), thing(other, ROOT, b"y")],
+    keys: vec![key(erased, 1, 100), key(other, 1, 100)],
+    ..write(term, None, 10)
+  };
   super::write(&db.pool, full).await.unwrap();
-  super::forget_agent(&db.pool, SCOPE.part, erased).await.unwrap();
-  assert!(super::things_of(&db.pool, SCOPE, erased).await.unwrap().things.is_empty());
+  let older = Scope { fold_version: SCOPE.fold_version + 1, ..SCOPE };
+  super::write(&db.pool, Write { scope: older, things: vec![thing(erased, ROOT, b"x")], ..write(term, None, 10) }).await.unwrap();
+  super::forget_agent(&db.pool, SCOPE, erased).await.unwrap();
+  assert_eq!(super::things_of(&db.pool, SCOPE, erased).await.unwrap().things, [thing(erased, ROOT, b"x")], "the tombstone stays");
+  assert!(super::things_of(&db.pool, older, erased).await.unwrap().things.is_empty());
   assert_eq!(super::things_of(&db.pool, SCOPE, other).await.unwrap().things.len(), 1);
   let keys = super::keys(&db.pool, SCOPE, &[(erased, "owner", [1; 32]), (other, "owner", [1; 32])]).await.unwrap();
   assert!(keys.len() == 1 && keys[0].agent == other);

@@ -1,6 +1,7 @@
 //! The agents' keys: one wrapped data key an agent, opened once and then kept in memory.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aws_lc_rs::digest;
@@ -43,6 +44,8 @@ enum Source {
 pub struct KeyRing {
   source: Source,
   cache: Cache<AgentId, Lookup>,
+  /// Agents whose erasure was read here and whose keys may still be in the database.
+  ending: Arc<Mutex<HashSet<AgentId>>>,
 }
 
 impl std::fmt::Debug for KeyRing {
@@ -54,12 +57,12 @@ impl std::fmt::Debug for KeyRing {
 impl KeyRing {
   /// Keys from `ops.agent_keys`.
   pub fn new(pool: PgPool, master: Arc<MasterKey>) -> Self {
-    Self { source: Source::Database { pool, master }, cache: cache() }
+    Self { source: Source::Database { pool, master }, cache: cache(), ending: Arc::default() }
   }
 
   /// Keys made from nothing but the agent's id, without a database; they protect nothing.
   pub fn fixed() -> Self {
-    Self { source: Source::Fixed, cache: cache() }
+    Self { source: Source::Fixed, cache: cache(), ending: Arc::default() }
   }
 
   /// The agent's keys if they are in memory; never waits.
@@ -79,9 +82,16 @@ impl KeyRing {
       Source::Database { pool, master } => load(pool, master, agent).await?,
       Source::Fixed => Lookup::Key(Arc::new(fixed(agent))),
     };
-    // What is missing now may be made at any moment.
-    if !matches!(found, Lookup::Missing) {
-      self.cache.insert(agent, found.clone());
+    match found {
+      // What is missing now may be made at any moment.
+      Lookup::Missing => {}
+      Lookup::Erased(_) => self.remember_erased(agent, &found),
+      Lookup::Key(_) => {
+        let ending = self.ending();
+        if !ending.contains(&agent) && !matches!(self.cache.get(&agent), Some(Lookup::Erased(_))) {
+          self.cache.insert(agent, found.clone());
+        }
+      }
     }
     Ok(found)
   }
@@ -108,13 +118,28 @@ impl KeyRing {
       Source::Database { pool, .. } => erase(pool, agent).await?,
       Source::Fixed => Timestamp(0),
     };
-    self.cache.insert(agent, Lookup::Erased(erased_at));
+    self.remember_erased(agent, &Lookup::Erased(erased_at));
     Ok(erased_at)
   }
 
-  /// Drops an agent's keys from memory: for readers that have read its erasure.
+  /// Drops an agent's keys from memory, for who has read its erasure. They may be in the database for a moment more; what is found there is used and not kept.
   pub fn forget(&self, agent: AgentId) {
-    self.cache.invalidate(&agent);
+    let mut ending = self.ending();
+    if !matches!(self.cache.get(&agent), Some(Lookup::Erased(_))) {
+      ending.insert(agent);
+      self.cache.invalidate(&agent);
+    }
+  }
+
+  fn remember_erased(&self, agent: AgentId, erased: &Lookup) {
+    let mut ending = self.ending();
+    ending.remove(&agent);
+    self.cache.insert(agent, erased.clone());
+  }
+
+  fn ending(&self) -> MutexGuard<'_, HashSet<AgentId>> {
+    // A set is whole at any moment, so what a panic left is good.
+    self.ending.lock().unwrap_or_else(PoisonError::into_inner)
   }
 
   /// Checks that the master key fits this database, so that a wrong one stops the start.

@@ -132,6 +132,24 @@ async fn an_erased_agent_is_told_apart_from_a_missing_one_and_gets_no_key_again(
   assert_eq!(kept, 0);
 }
 
+/// Another process erases: who has read the erasure keeps no key, also while it may still be in the database.
+#[tokio::test]
+async fn a_key_that_was_forgotten_is_not_kept_again() {
+  let db = TestDb::new().await;
+  let master = Arc::new(MasterKey::ephemeral());
+  let agent = agent();
+  let (erasing, other) = (KeyRing::new(db.pool.clone(), Arc::clone(&master)), KeyRing::new(db.pool.clone(), master));
+  other.get_or_create(agent).await.unwrap();
+  assert!(other.cached(agent).is_some());
+  other.forget(agent);
+  assert!(matches!(other.get(agent).await.unwrap(), Lookup::Key(_)), "what is decided until it is gone is sealed");
+  assert!(other.cached(agent).is_none());
+  erasing.erase(agent).await.unwrap();
+  assert!(matches!(other.get(agent).await.unwrap(), Lookup::Erased(_)));
+  other.forget(agent);
+  assert!(matches!(other.get_or_create(agent).await.unwrap_err(), Error::Erased { .. }));
+}
+
 #[tokio::test]
 async fn a_secret_is_sealed_bound_to_its_agent_and_gone_when_deleted() {
   let db = TestDb::new().await;

@@ -1,5 +1,6 @@
 //! The other control tables. None of them decides anything: credentials let somebody in, the rest is bookkeeping at the edge.
 
+pub mod leftovers;
 pub mod log_identity;
 pub mod nodes;
 pub mod presence;

@@ -55,6 +55,17 @@ pub async fn get(pool: &PgPool, agent: AgentId, ids: &[Uuid]) -> Result<Vec<Uplo
   Ok(rows.into_iter().map(upload).collect())
 }
 
+/// Some uploads of an agent; none, when it has none.
+pub async fn of(pool: &PgPool, agent: AgentId) -> Result<Vec<Upload>, Error> {
+  let rows: Vec<Row> = sqlx::query_as("SELECT id, agent, name, media_type, size, sha256 FROM ops.uploads WHERE agent = $1 LIMIT $2")
+    .bind(agent.0)
+    .bind(EXPIRED_MAX)
+    .fetch_all(pool)
+    .await
+    .map_err(reading("read an agent's uploads"))?;
+  Ok(rows.into_iter().map(upload).collect())
+}
+
 /// Uploads made before an instant, oldest first.
 pub async fn made_before(pool: &PgPool, instant: Timestamp) -> Result<Vec<Upload>, Error> {
   let rows: Vec<Row> = sqlx::query_as(

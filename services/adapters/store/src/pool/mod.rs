@@ -81,7 +81,9 @@ pub enum Role {
   Gateway,
   /// Leases on work, and renewals of all leases, *without* waiting for the disk: a lease only chooses who asks or decides, the log grants and fences. A claim that a
   /// power loss takes is made again, a running execution that lost its row is seen by the observers of abandoned work, and a renewal that was lost lets a lease run out
-  /// earlier. Epochs are written by the decider's pool, which waits.
+  /// earlier, never later: a renewal changes no holder and no epoch. Who then takes the partition while its decider still works gets a higher epoch, whose announcement
+  /// makes all that the older one still appends void, so two deciders at once are what the fence is for. Epochs, holders and notes are written by the decider's pool, which
+  /// waits; and since the server loses only the end of what it wrote, a row never comes back as it was before a later commit that was waited for.
   Leases,
   /// Commands such as migrate and rebuild: no statement time-out.
   Tool,

@@ -87,8 +87,6 @@ async fn arguments_that_are_too_long_when_written_in_full_are_told_to_the_model(
 }
 
 /// A model that only ever calls is stopped by a limit that no real work meets, and the owner is told.
-///
-/// Proves RUN-20.
 #[tokio::test(start_paused = true)]
 async fn a_model_that_runs_in_circles_ends_in_a_notice() {
   let world = World::new().await;

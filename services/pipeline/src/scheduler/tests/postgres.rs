@@ -63,7 +63,7 @@ async fn inputs_are_cleared_away_by_age_and_never_before_a_decider_has_passed_th
   log.append(Stream::Pieces, 0, (5..=6).map(record).collect()).await.unwrap();
   let folder = std::env::temp_dir().join(format!("pa-scheduler-test-{}", SystemIds.new_id()));
   let blobs = Arc::new(Blobs::local(&folder).unwrap());
-  let keeper = PostgresKeeper { pool: db.pool.clone(), log: Arc::clone(&log), blobs, inputs_kept: Duration::from_secs(90 * 86_400), fold_version: 1 };
+  let keeper = PostgresKeeper { pool: db.pool.clone(), log: Some(Arc::clone(&log)), blobs, inputs_kept: Duration::from_secs(90 * 86_400), fold_version: 1 };
   tamper(&db.database, &schema, "UPDATE log.inputs SET appended_at = now() - interval '91 days' WHERE pos < 3").await;
   assert_eq!(keeper.inputs().await.unwrap(), 0, "no checkpoint: a decider begins at the first one");
   tamper(
