@@ -4,7 +4,7 @@ use crate::call::{Class, Outcome};
 use crate::conversation::{Author, MessageReceived, ResultReported};
 use crate::event::{Event, Input};
 use crate::ids::{ConversationId, JobId, Timestamp};
-use crate::limits::{CHANNEL_REPLIES_MAX, CONVERSATIONS_MAX, HELD_INPUTS_MAX, OPEN_MESSAGES_MAX, ROOT_BYTES_MAX};
+use crate::limits::{CHANNEL_REPLIES_MAX, CONVERSATIONS_MAX, HELD_INPUTS_MAX, OPEN_MESSAGES_MAX, ROOT_BYTES_MAX, TASKS_OPEN_MAX};
 use crate::log::held;
 use crate::meta::Origin;
 use crate::state::State;
@@ -129,6 +129,10 @@ fn a_root_at_all_its_limits_is_below_its_size() {
   for job in running {
     agent.when(inputs::ask(job)).then_types(&["ExecutionStarted", "TimerSet"]);
   }
+  for number in 0..u64::try_from(TASKS_OPEN_MAX).unwrap() {
+    agent.when(tasks::start(tasks::task(number), "go"));
+  }
+  assert_eq!(agent.root.tasks.len(), TASKS_OPEN_MAX);
   for position in 0..i64::try_from(HELD_INPUTS_MAX).unwrap() {
     let meta = agent.input_meta(Origin::Owner);
     agent.apply_at((1 << 40 | position, false), &meta, &held(inputs::held(position)));
