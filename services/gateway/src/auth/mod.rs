@@ -13,6 +13,7 @@ mod sessions;
 pub(crate) mod sign_in;
 mod sockets;
 mod throttle;
+pub(crate) mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 

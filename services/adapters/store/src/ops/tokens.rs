@@ -3,7 +3,7 @@
 //! A token is `pa_` and 32 random bytes. The table holds its SHA-256: there is nothing to guess, so a salt or a slow hash would add nothing, and the hash is the
 //! primary key, so a look-up compares no secret byte by byte.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use aws_lc_rs::digest;
@@ -144,15 +144,18 @@ pub async fn find(pool: &PgPool, token: &str, kinds: &[Kind]) -> Result<Option<F
   Ok(row.and_then(found))
 }
 
-/// Says whether a token that was found before still counts: for connections that outlive their first look-up.
-pub async fn holds(pool: &PgPool, hash: TokenHash) -> Result<bool, Error> {
-  sqlx::query_scalar(
-    "SELECT EXISTS (SELECT 1 FROM ops.tokens WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp()))",
+/// Which of these tokens, all found before, count no longer: one statement for all the connections of a process.
+pub async fn ended(pool: &PgPool, hashes: &[TokenHash]) -> Result<Vec<TokenHash>, Error> {
+  let asked: Vec<&[u8]> = hashes.iter().map(|hash| hash.0.as_slice()).collect();
+  let holding: Vec<Vec<u8>> = sqlx::query_scalar(
+    "SELECT hash FROM ops.tokens WHERE hash = ANY($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())",
   )
-  .bind(hash.0.as_slice())
-  .fetch_one(pool)
+  .bind(asked)
+  .fetch_all(pool)
   .await
-  .map_err(reading("look whether a token still counts"))
+  .map_err(reading("look which tokens still count"))?;
+  let holding: HashSet<Vec<u8>> = holding.into_iter().collect();
+  Ok(hashes.iter().filter(|hash| !holding.contains(hash.0.as_slice())).copied().collect())
 }
 
 /// Tokens of one statement: requests that arrive within the same millisecond.
