@@ -85,7 +85,7 @@ need_browser() {
 # The jars of Apache Kafka that infra/kafka/pom.xml names, from Maven's public repository, in KAFKA_JARS. Fetched once.
 need_kafka() {
   local pom version
-  pom=$(cd "$(dirname "${BASH_SOURCE[0]}")/../kafka" && pwd -P)/pom.xml
+  pom=$(cd "${BASH_SOURCE[0]%/*}/../kafka" && pwd -P)/pom.xml
   version=$(sed -n 's/.*<kafka.version>\(.*\)<.*/\1/p' "$pom")
   KAFKA_JARS=$TOOLS_DIR/kafka-$version
   command -v java >/dev/null 2>&1 || need_packages default-jre-headless

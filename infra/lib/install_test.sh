@@ -15,7 +15,7 @@ fresh_machine() {
   mkdir -p "$WORK/bin" "$WORK/home" "$WORK/top"
   printf 'rust-version = "1.95"\n' >"$WORK/top/Cargo.toml"
   local tool
-  for tool in sed sort head tail cut mktemp rm mkdir cat uname grep tar sha256sum sh bash env chmod; do
+  for tool in sed sort head tail cut mktemp rm mkdir mv cat uname grep tar sha256sum sh bash env chmod; do
     ln -s "$(command -v "$tool")" "$WORK/bin/$tool"
   done
   stand_in id 'echo 0'
@@ -146,6 +146,21 @@ stand_in apt-get 'exit 0'
 run 'need_packages make'
 expect "a normal user goes through sudo" called 'sudo env DEBIAN_FRONTEND=noninteractive apt-get'
 expect "and that is enough" ends_well
+
+# --- Kafka is missing ---
+fresh_machine
+stand_in java ''
+stand_in mvn 'exit 1'
+run need_kafka
+expect "what is fetched for Kafka is said" says 'fetching Apache Kafka 4.4.0, about 45 jars and 45 MB, by: mvn dependency:copy-dependencies'
+expect "a failed fetch is named" says 'Maven could not fetch Apache Kafka'
+expect "and ends badly" ends_badly
+stand_in mvn 'for a in "$@"; do case "$a" in -DoutputDirectory=*) echo jar >"${a#*=}/a.jar" ;; esac; done'
+run 'need_kafka && cat "$KAFKA_JARS/a.jar"'
+expect "after that it is fetched" says jar
+stand_in mvn 'exit 1'
+run need_kafka
+expect "and not a second time" ends_well
 
 printf 'installers: %d passed, %d failed\n' "$PASSED" "$FAILED"
 [ "$FAILED" = 0 ]

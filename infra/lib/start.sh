@@ -65,9 +65,10 @@ names_of_settings() { tr '\0' '\n' | sed -n 's/^\(PA_[A-Z0-9_]*\)=.*/\1/p' | sor
 # Settings of this call that process $1 does not have, or has otherwise.
 settings_not_in() { comm -z -23 <(own_settings) <(settings_of "$1") | names_of_settings; }
 
-# Settings that process $1 has and this call does not, whatever their value.
+# Settings that process $1 has and this call does not, whatever their value; $2 is one that this script will set itself.
 settings_only_in() {
-  comm -23 <(settings_of "$1" | names_of_settings | tr ' ' '\n') <(own_settings | names_of_settings | tr ' ' '\n') | paste -sd ' '
+  comm -23 <(settings_of "$1" | names_of_settings | tr ' ' '\n') <(own_settings | names_of_settings | tr ' ' '\n') |
+    grep -vx -- "${2:-none}" | paste -sd ' ' || true
 }
 
 # --- Builds ---

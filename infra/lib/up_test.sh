@@ -150,7 +150,7 @@ expect "why there is no link is said" says 'it said: pa: this setting is bad'
 bash "$TOP/infra/down" >/dev/null
 node "$TOP/server.mjs" >"$WORK/other" &
 other=$!
-until grep -q listening "$WORK/other"; do sleep 0.1; done
+until grep -q listening "$WORK/other" 2>/dev/null; do sleep 0.1; done
 PA_LISTEN=$(sed -n 's|^listening=http://||p' "$WORK/other") up
 expect "a port in use is found before the build" says 'another program listens on 127.0.0.1:[0-9]+; end it, or choose another address, for example PA_LISTEN='
 expect "and fails the start" [ "$CODE" = 1 ]

@@ -112,8 +112,7 @@ async fn moved(pool: &PgPool, asked: Vec<(AgentId, i64)>) -> Result<Vec<Moved>, 
   let failed = || reading("read what changed of an agent");
   let places: Vec<i32> = (0..).take(asked.len()).collect();
   let (agents, after): (Vec<Uuid>, Vec<i64>) = asked.iter().map(|(agent, after)| (agent.0, *after)).unzip();
-  let rows: Vec<PgRow> =
-    sqlx::query(MOVED).bind(places).bind(agents).bind(after).bind(i64::from(ROWS_MAX) + 1).fetch_all(pool).await.map_err(failed())?;
+  let rows: Vec<PgRow> = sqlx::query(MOVED).bind(places).bind(agents).bind(after).bind(i64::from(ROWS_MAX) + 1).fetch_all(pool).await.map_err(failed())?;
   let taken = || -> Result<Vec<Moved>, sqlx::Error> {
     let mut moved: Vec<Option<Moved>> = asked.iter().map(|_| None).collect();
     for row in &rows {

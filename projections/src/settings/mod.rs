@@ -11,7 +11,7 @@ mod write;
 use pa_domain::AgentId;
 
 pub use fold::SettingsRow;
-pub use read::{Settings, of};
+pub use read::{Settings, of, of_many};
 pub use write::Rows;
 
 use crate::commit::{Fact, Parts, Projection};

@@ -15,6 +15,7 @@ use pa_projections::live::Live;
 use pa_store::PgPool;
 use pa_store::clock::{Clock, Ids};
 use pa_store::keys::KeyRing;
+use pa_store::ops::tokens::LookUps;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -79,6 +80,7 @@ pub(crate) struct Inner {
   pub page_policy: HeaderValue,
   pub throttle: Throttle,
   pub sessions: Sessions,
+  pub tokens: LookUps,
   pub sockets: Sockets,
   pub feeds: Feeds,
   pub subscriptions: Count,
@@ -94,6 +96,7 @@ impl Edge {
       schema: graphql::schema(),
       throttle: Throttle::default(),
       sessions: Sessions::default(),
+      tokens: LookUps::default(),
       sockets: Sockets::default(),
       feeds: Feeds::default(),
       subscriptions: Count::default(),

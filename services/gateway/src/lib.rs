@@ -41,9 +41,11 @@ pub struct Gateway {
 }
 
 impl Gateway {
-  /// The edge made of its parts.
+  /// The edge made of its parts, within a runtime: until `shutdown` one of its tasks ends the sockets of credentials that were revoked.
   pub fn new(parts: Parts) -> Self {
-    Self { edge: Edge::new(parts) }
+    let edge = Edge::new(parts);
+    edge.tasks.spawn(auth::watch::run(edge.clone()));
+    Self { edge }
   }
 
   /// Every route, the operations among them.

@@ -55,8 +55,8 @@ pub(crate) const SILENT_MAX: Duration = Duration::from_mins(1);
 pub(crate) const WRITE_WITHIN: Duration = Duration::from_secs(10);
 /// Time for the last frame of a socket.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(2);
-/// Pings between two looks at whether the socket's credential still holds: five minutes.
-pub(crate) const PINGS_PER_CHECK: u32 = 15;
+/// Between two looks at whether the credentials of the open sockets still count: so soon a sign-out in another process ends them, for one small statement.
+pub(crate) const CREDENTIALS_LOOKED_AT_EVERY: Duration = Duration::from_secs(2);
 /// Subscriptions and requests under way on one socket: the page uses one.
 pub(crate) const OPERATIONS_PER_SOCKET_MAX: usize = 16;
 /// Sockets of one account: every tab of a few devices, and scripts.

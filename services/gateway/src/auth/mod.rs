@@ -13,6 +13,7 @@ mod sessions;
 pub(crate) mod sign_in;
 mod sockets;
 mod throttle;
+pub(crate) mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,7 +22,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use pa_domain::AgentId;
 use pa_store::Disposition;
-use pa_store::ops::tokens::{self, Found, Kind, TokenHash};
+use pa_store::ops::tokens::{Found, Kind, TokenHash};
 use tokio::time::{Instant, sleep};
 
 use crate::edge::Edge;
@@ -109,7 +110,7 @@ pub(crate) async fn by_bearer(edge: &Edge, token: &str, peer: IpAddr) -> Result<
 async fn found(edge: &Edge, token: &str, kinds: &[Kind]) -> Result<Option<Found>, Refusal> {
   let deadline = Instant::now() + STORAGE_WITHIN;
   loop {
-    match tokens::find(&edge.pool, token, kinds).await {
+    match edge.tokens.find(&edge.pool, token, kinds).await {
       Ok(found) => return Ok(found),
       Err(error) if error.disposition() == Disposition::Fail || Instant::now() + STORAGE_AGAIN_AFTER >= deadline => return Err(unavailable(error)),
       Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "a credential is looked up again"),

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use pa_store::ops::tokens::{self, Kind, NewToken, TokenHash};
 
-use super::{Peer, Viewer, cookie, unavailable};
+use super::{Peer, Viewer, cookie, unavailable, watch};
 use crate::edge::Edge;
 use crate::http::answer::Refusal;
 use crate::http::trace::TraceId;
@@ -72,8 +72,8 @@ impl Page {
     match self {
       Self::Button => language.pick("This link signs this browser in, once.", "此链接可让此浏览器登录一次。"),
       Self::Used => language.pick(
-        "This link has been used or has expired. A new one comes from the command pa token link.",
-        "此链接已使用或已过期。运行命令 pa token link 可获取新链接。",
+        "This link has been used or has expired: it works once, and for an hour. For a new one run target/release/pa token link on the server, in the folder where you ran infra/up.",
+        "此链接已使用或已过期：每个链接只能用一次，一小时内有效。要获取新链接，请在服务器上运行 infra/up 的文件夹中执行 target/release/pa token link。",
       ),
       Self::ForeignHost => language.pick(
         "This address is not the one that this server knows as its own. Open it under its own address, or set PA_PUBLIC_URL.",
@@ -161,6 +161,15 @@ pub(crate) async fn leave(State(edge): State<Edge>, viewer: Viewer) -> Result<Re
     tokens::revoke(&edge.pool, viewer.credential).await.map_err(unavailable)?;
     edge.sockets.revoke(&viewer.credential.0);
   }
+  Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie::clear(edge.places.is_secure()))]).into_response())
+}
+
+/// Ends every session of the account, in every browser. Bearer tokens stay: they are replaced by `pa token reset`.
+pub(crate) async fn leave_everywhere(State(edge): State<Edge>, viewer: Viewer) -> Result<Response, Refusal> {
+  let ended = tokens::revoke_all(&edge.pool, viewer.account, Kind::Session).await.map_err(unavailable)?;
+  tracing::info!(account.id = %viewer.account, sessions = ended, "signed out everywhere");
+  // The sockets of this process end at once; other processes see it within two seconds.
+  watch::look(&edge).await.map_err(unavailable)?;
   Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie::clear(edge.places.is_secure()))]).into_response())
 }
 

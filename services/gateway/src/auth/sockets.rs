@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pa_domain::AgentId;
+use pa_store::ops::tokens::TokenHash;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +52,11 @@ impl Sockets {
     if let Some((_, revoked)) = self.0.lock().by_credential.get(credential) {
       revoked.cancel();
     }
+  }
+
+  /// Every credential that has an open socket.
+  pub(crate) fn credentials(&self) -> Vec<TokenHash> {
+    self.0.lock().by_credential.keys().copied().map(TokenHash).collect()
   }
 
   #[cfg(test)]

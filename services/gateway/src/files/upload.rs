@@ -47,6 +47,11 @@ pub(crate) async fn upload(
   let Query(named) = named.map_err(|_| Refusal::Bad("the name is not well-formed"))?;
   let media_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str()).transpose().map_err(|_| NOT_A_TYPE)?;
   let media_type = name::media_type(media_type).ok_or(NOT_A_TYPE)?;
+  if media_type.starts_with("multipart/") {
+    // A form would be stored with its boundaries and headers, which nobody means.
+    edge.discarding().discard(body.into_data_stream());
+    return Err(A_FORM);
+  }
   let _place = place(&edge)?;
   let id = edge.ids.new_id();
   let staged = staged(&edge, trace, id, &headers, body).await?;
@@ -56,6 +61,9 @@ pub(crate) async fn upload(
   Ok(Json(answer).into_response())
 }
 
+const A_FORM: Refusal = Refusal::UnsupportedMediaType(
+  "send the file itself, not a form: its bytes as the body, Content-Type = its media type, its name in ?name=. With curl: --data-binary @FILE instead of -F file=@FILE",
+);
 const NOT_A_TYPE: Refusal = Refusal::Bad("Content-Type is not a media type");
 
 fn place(edge: &Edge) -> Result<SemaphorePermit<'_>, Refusal> {

@@ -41,6 +41,7 @@ pub(crate) fn router(edge: Edge) -> Router {
     .route("/files/{id}", get(files::serve))
     .route("/sign-in/{code}", get(sign_in::show).post(sign_in::enter))
     .route("/sign-out", post(sign_in::leave))
+    .route("/sign-out/everywhere", post(sign_in::leave_everywhere))
     .route("/hooks/{channel}/{connection}", any(hooks::unknown))
     .merge(compressed)
     .with_state(edge)

@@ -9,7 +9,6 @@ use async_graphql::{Response, ServerError};
 use axum::extract::ws::{Message, WebSocket};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream, SelectAll};
-use pa_store::ops::tokens;
 use serde_json::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +20,7 @@ use crate::graphql::endpoint::{self, Given};
 use crate::graphql::env::Env;
 use crate::http::answer::Refusal;
 use crate::http::trace::TraceId;
-use crate::limits::{CLOSE_WITHIN, INIT_WITHIN, OPERATIONS_PER_SOCKET_MAX, PING_EVERY, PINGS_PER_CHECK, SILENT_MAX, WRITE_WITHIN};
+use crate::limits::{CLOSE_WITHIN, INIT_WITHIN, OPERATIONS_PER_SOCKET_MAX, PING_EVERY, SILENT_MAX, WRITE_WITHIN};
 
 type Flow = ControlFlow<Ending>;
 
@@ -41,12 +40,11 @@ pub(super) struct Connection {
   open: HashMap<Arc<str>, (u64, CancellationToken)>,
   started: u64,
   heard_at: Instant,
-  pings: u32,
 }
 
 impl Connection {
   pub(super) fn new(edge: Edge, peer: IpAddr, trace: TraceId, from_headers: Option<Viewer>) -> Self {
-    Self { edge, peer, trace, from_headers, entered: None, operations: SelectAll::new(), open: HashMap::new(), started: 0, heard_at: Instant::now(), pings: 0 }
+    Self { edge, peer, trace, from_headers, entered: None, operations: SelectAll::new(), open: HashMap::new(), started: 0, heard_at: Instant::now() }
   }
 
   /// Lives until one of the two ends it.
@@ -210,19 +208,9 @@ impl Connection {
     if self.heard_at.elapsed() > SILENT_MAX {
       return Flow::Break(Ending::Silent);
     }
-    self.pings += 1;
-    if self.pings.is_multiple_of(PINGS_PER_CHECK) && !self.still_holds().await {
-      return Flow::Break(Ending::Forbidden);
-    }
     say(socket, &Say::Ping).await?;
     // The transport's own ping is answered by every library, also by those whose user ignores the protocol's.
     send(socket, Message::Ping(bytes::Bytes::new())).await
-  }
-
-  /// Looks whether the credential was revoked by another process. While that can't be looked up, the socket stays.
-  async fn still_holds(&mut self) -> bool {
-    let Some((viewer, _)) = &self.entered else { return false };
-    tokens::holds(&self.edge.pool, viewer.credential).await.unwrap_or(true)
   }
 }
 

@@ -34,6 +34,8 @@ async fn an_upload_keeps_its_id_when_it_is_attached() {
   let attached = &payload["message"]["attachments"][0];
   assert_eq!((&attached["id"], &attached["url"], &attached["sha256"]), (&file["id"], &json!(path), &json!(HELLO_SHA256)));
   assert_eq!(world.get(&path).bearer_auth(&world.token).send().await.unwrap().text().await.unwrap(), "hello");
+  let projected = world.ask("query($at: Position) { conversation(atLeast: $at) { id } }", json!({ "at": payload["position"] })).await;
+  assert_eq!(projected["extensions"]["stale"], json!(null));
   // The staged bytes are gone after a day, the attached ones are not; and the same request again is still the same request.
   sqlx::query("DELETE FROM ops.uploads").execute(&world.db.pool).await.unwrap();
   let served = world.get(&path).bearer_auth(&world.token).send().await.unwrap();
@@ -79,6 +81,22 @@ async fn a_file_beyond_twenty_megabytes_is_refused_and_nothing_is_kept() {
   }
   let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM ops.uploads").fetch_one(&world.db.pool).await.unwrap();
   assert_eq!(kept, 1);
+}
+
+#[tokio::test]
+async fn a_form_is_refused_and_told_how_to_send_a_file() {
+  let world = World::new().await;
+  let form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nhello\r\n--x--\r\n";
+  for media_type in ["multipart/form-data; boundary=x", "Multipart/Form-Data; boundary=x", "multipart/mixed; boundary=x"] {
+    let response = world.upload("a.txt", media_type, form).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{media_type}");
+    let answer: Value = response.json().await.unwrap();
+    assert_eq!(answer["errors"][0]["extensions"]["code"], "UNSUPPORTED_MEDIA_TYPE");
+    let message = answer["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("--data-binary") && message.contains("Content-Type"), "{message}");
+  }
+  let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM ops.uploads").fetch_one(&world.db.pool).await.unwrap();
+  assert_eq!(kept, 0);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
+use pa_domain::account::Role;
 use pa_domain::{ConversationId, MessageId};
 use pa_eventlog::pieces::Piece;
 use pa_store::ops::tokens::{self, Kind, TokenHash};
@@ -69,10 +70,63 @@ async fn a_sign_out_ends_the_sockets_of_its_session() {
   socket.say(json!({ "type": "connection_init" })).await;
   socket.next().await;
   let mut other = world.owner_socket().await;
-  assert!(tokens::holds(&world.db.pool, TokenHash::of(&session)).await.unwrap());
+  let ended = async || tokens::ended(&world.db.pool, &[TokenHash::of(&session)]).await.unwrap();
+  assert_eq!(ended().await, []);
   assert_eq!(world.post("/sign-out").header("cookie", cookie).send().await.unwrap().status(), 204);
   assert_eq!(socket.closed().await, 4403);
-  assert!(!tokens::holds(&world.db.pool, TokenHash::of(&session)).await.unwrap());
+  assert_eq!(ended().await, [TokenHash::of(&session)]);
+  other.say(json!({ "type": "ping" })).await;
+  assert_eq!(other.next().await, Got::Said(json!({ "type": "pong" })));
+}
+
+#[tokio::test]
+async fn a_sign_out_everywhere_ends_every_session_of_the_account_and_no_bearer() {
+  let world = World::new().await;
+  let stranger = world.account("Grace", Role::Member).await;
+  let mut sockets = Vec::new();
+  for account in [world.owner, world.owner, stranger] {
+    let cookie = format!("pa_session={}", world.credential(account, Kind::Session, Some(60_000)).await);
+    let mut socket = world.socket(&[("sec-websocket-protocol", "graphql-transport-ws"), ("cookie", &cookie)]).await.unwrap();
+    socket.say(json!({ "type": "connection_init" })).await;
+    socket.next().await;
+    sockets.push((cookie, socket));
+  }
+  let mut bearer = world.owner_socket().await;
+  let leave = |cookie: &str| world.post("/sign-out/everywhere").header("cookie", cookie.to_owned());
+  assert_eq!(leave(&sockets[0].0).header("origin", "https://evil.example").send().await.unwrap().status(), 403);
+  let left = leave(&sockets[0].0).send().await.unwrap();
+  assert_eq!(left.status(), 204);
+  assert!(left.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+  assert_eq!(leave(&sockets[1].0).send().await.unwrap().status(), 401);
+  for (_, socket) in &mut sockets[..2] {
+    assert_eq!(socket.closed().await, 4403);
+  }
+  for socket in [&mut sockets[2].1, &mut bearer] {
+    socket.say(json!({ "type": "ping" })).await;
+    assert_eq!(socket.next().await, Got::Said(json!({ "type": "pong" })));
+  }
+}
+
+#[tokio::test]
+async fn a_credential_that_another_process_revokes_or_that_runs_out_ends_its_sockets_within_seconds() {
+  let world = World::new().await;
+  let revoked = world.credential(world.owner, Kind::Api, None).await;
+  let short = world.credential(world.owner, Kind::Api, Some(3_000)).await;
+  let mut sockets = Vec::new();
+  for token in [&revoked, &short] {
+    let mut socket = world.plain_socket().await;
+    socket.say(json!({ "type": "connection_init", "payload": { "authorization": format!("Bearer {token}") } })).await;
+    assert_eq!(socket.next().await, Got::Said(json!({ "type": "connection_ack" })));
+    sockets.push(socket);
+  }
+  let mut other = world.owner_socket().await;
+  // As `pa token reset` does it in its own process: the table alone knows.
+  let began = Instant::now();
+  tokens::revoke(&world.db.pool, TokenHash::of(&revoked)).await.unwrap();
+  for socket in &mut sockets {
+    assert_eq!(socket.closed().await, 4403);
+  }
+  assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
   other.say(json!({ "type": "ping" })).await;
   assert_eq!(other.next().await, Got::Said(json!({ "type": "pong" })));
 }

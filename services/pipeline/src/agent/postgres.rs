@@ -22,6 +22,7 @@ use pa_store::clock::Clock;
 use pa_store::keys::AgentKeys;
 use pa_store::lease::work::{self, CANDIDATES_MAX, WorkLease};
 use pa_store::lease::{Holder, LEASE};
+use pa_store::together::Together;
 use pa_tools::{OldMessage, OldPage, OlderMessages};
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::{sleep, timeout};
@@ -35,6 +36,8 @@ const KIND: &str = "REPLY";
 const POLL: Duration = Duration::from_secs(1);
 /// Rows of one look of an observer: it looks again in a second.
 const LOOK_MAX: u32 = 256;
+/// Agents of one look at their settings.
+const AGENTS_AT_ONCE: usize = 64;
 /// Events about one job: a job has at most so many before its prompt would be full long since.
 const RECORD_MAX: usize = 10_000;
 
@@ -174,12 +177,14 @@ pub struct ReadHistory {
   opener: Arc<Opener>,
   blobs: Arc<Blobs>,
   keys: Arc<dyn Keys>,
+  /// Turns that begin at the same time read them together.
+  settings: Together<AgentId, Option<Settings>>,
 }
 
 impl ReadHistory {
   /// What prompts are made of in a process: `reads` is a pool of the read model.
   pub fn new(reads: PgPool, live: Live, log: Arc<dyn EventLog>, opener: Arc<Opener>, blobs: Arc<Blobs>, keys: Arc<dyn Keys>) -> Self {
-    Self { reads, live, log, opener, blobs, keys }
+    Self { reads, live, log, opener, blobs, keys, settings: Together::new(AGENTS_AT_ONCE) }
   }
 
   async fn keys(&self, agent: AgentId) -> Result<Arc<AgentKeys>, PortError> {
@@ -210,7 +215,8 @@ impl History for ReadHistory {
   }
 
   async fn settings(&self, agent: AgentId) -> Result<Option<Settings>, PortError> {
-    Ok(settings::of(&self.reads, agent).await?)
+    let read = |agents: Vec<AgentId>| async move { settings::of_many(&self.reads, &agents).await };
+    Ok(self.settings.ask(agent, read).await?.flatten())
   }
 
   async fn turns(&self, agent: AgentId, upto: MessageId, keep: &mut (dyn for<'t> FnMut(&'t Turn) -> bool + Send)) -> Result<Vec<Turn>, PortError> {

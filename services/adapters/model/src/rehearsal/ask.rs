@@ -17,10 +17,11 @@ pub(super) enum Language {
 /// The last message of the user and what surrounds it.
 #[derive(Debug)]
 pub(super) struct Ask {
-  /// The user's own words, without the lines that name attachments.
+  /// The user's own words, without the lines that name attachments and what stands in them.
   pub(super) words: String,
   pub(super) language: Language,
   pub(super) system: String,
+  /// As they are to be named.
   pub(super) attachments: Vec<String>,
   /// Pictures that came as pictures.
   pub(super) pictures: usize,
@@ -35,11 +36,13 @@ impl Ask {
     let system = of_role("system").map(|message| text_of(&message["content"])).collect::<Vec<_>>().join("\n");
     let mut said: Vec<String> = of_role("user").map(|message| text_of(&message["content"])).collect();
     let last = said.pop().unwrap_or_default();
-    let (attachments, words): (Vec<&str>, Vec<&str>) = last.lines().partition(|line| names_attachment(line));
-    let words = words.join("\n").trim().to_owned();
+    let (words, attachments) = split(&last);
     let pictures = of_role("user").next_back().map_or(0, |message| pictures_of(&message["content"]));
-    let earlier = said.split_off(said.len().saturating_sub(EARLIER_MAX));
-    Self { language: language_of(&words), attachments: attachments.into_iter().map(|line| line.trim().to_owned()).collect(), words, system, pictures, earlier }
+    let earlier: Vec<String> =
+      said.split_off(said.len().saturating_sub(EARLIER_MAX)).iter().map(|said| split(said).0).filter(|words| !words.is_empty()).collect();
+    // A file without a word is answered in the language of the words before.
+    let language = language_of(if words.is_empty() { earlier.last().map_or("", String::as_str) } else { &words });
+    Self { language, attachments, words, system, pictures, earlier }
   }
 
   /// Says whether one of the words stands in the message: English ones as whole words, Chinese ones anywhere.
@@ -71,9 +74,44 @@ fn pictures_of(content: &Value) -> usize {
   content.as_array().map_or(0, |parts| parts.iter().filter(|part| part["type"] == "image_url").count())
 }
 
+/// The user's own words, and the attachments that the prompt names among them. What a file holds stands between two marks and is neither.
+fn split(said: &str) -> (String, Vec<String>) {
+  let (mut words, mut attachments, mut end) = (Vec::new(), Vec::new(), None);
+  for line in said.lines() {
+    if let Some(mark) = &end {
+      if line == mark {
+        end = None;
+      }
+    } else if let Some(mark) = material_mark(line) {
+      end = Some(format!("<<end of material {mark}>>"));
+    } else if names_attachment(line) {
+      attachments.push(named(line));
+    } else {
+      words.push(line);
+    }
+  }
+  (words.join("\n").trim().to_owned(), attachments)
+}
+
+/// The mark of a line `<<material MARK: …>>`, which begins what a file holds.
+fn material_mark(line: &str) -> Option<&str> {
+  line.strip_prefix("<<material ")?.split_once(": ").map(|(mark, _)| mark)
+}
+
 fn names_attachment(line: &str) -> bool {
   let line = line.trim_start().to_lowercase();
   ATTACHMENT_MARKS.iter().any(|mark| line.starts_with(mark))
+}
+
+/// `[attachment "a.txt", text/plain, 12 bytes: for the model]` as a person wants to read it; any other form as it is.
+fn named(line: &str) -> String {
+  let line = line.trim();
+  let described = || {
+    let (name, rest) = line.strip_prefix("[attachment \"")?.split_once("\", ")?;
+    let facts = rest.split([':', ']']).next().unwrap_or(rest);
+    Some(format!("**{}** ({facts})", name.replace('*', "\\*")))
+  };
+  described().unwrap_or_else(|| format!("`{}`", line.replace('`', "'")))
 }
 
 fn language_of(words: &str) -> Language {

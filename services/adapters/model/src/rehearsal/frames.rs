@@ -60,6 +60,11 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
   })
 }
 
+/// Splits a text after each word.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+  text.split_inclusive(char::is_whitespace)
+}
+
 #[cfg(test)]
 mod tests {
   use super::*;
@@ -69,6 +74,7 @@ mod tests {
     for text in ["", "short", "a sentence of several words, to be written piece by piece", "一段没有空格的中文也会分成几块发送出去"] {
       let split: Vec<&str> = pieces(text).collect();
       assert_eq!(split.concat(), text);
+      assert_eq!(words(text).collect::<String>(), text);
       assert!(text.len() < 20 || split.len() >= 3, "{split:?}");
     }
   }

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::ask::Ask;
+use super::skills::Said;
 use super::{frames, skills};
 use crate::Config;
 
@@ -27,6 +28,9 @@ pub(super) const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
 const STOP_GRACE: Duration = Duration::from_secs(2);
 /// The rehearsal remembers as much as a small real model.
 const CONTEXT_TOKENS: u32 = 32_768;
+
+/// Pauses before each number that is counted: about seven a second with the pause that the product sets, as a person counts in a hurry.
+const COUNTING_PAUSES: u32 = 5;
 
 /// How the rehearsal model behaves.
 #[derive(Debug, Clone)]
@@ -101,7 +105,7 @@ async fn answer(State(options): State<Arc<Options>>, body: Bytes) -> Response {
 
 /// Answers by the table of skills.
 pub(super) fn plain(options: &Options, request: &Value) -> Response {
-  let said = skills::answer(&Ask::read(request));
+  let Said { text: said, counting } = skills::answer(&Ask::read(request));
   let model = request["model"].as_str().unwrap_or(&options.model).to_owned();
   let end = frames::chunk(&model, "{}", Some("stop")) + &frames::usage(&model, &frames::counted(request, &said)) + frames::DONE;
   let pause = options.pause;
@@ -109,9 +113,11 @@ pub(super) fn plain(options: &Options, request: &Value) -> Response {
     let all = frames::pieces(&said).map(|piece| frames::text(&model, piece)).chain([end]).collect::<String>();
     return event_stream(Body::from(all));
   }
-  let mut events: Vec<String> = frames::pieces(&said).map(|piece| frames::text(&model, piece)).collect();
-  events.push(end);
-  let paced = stream::iter(events.into_iter().enumerate()).then(move |(at, event)| async move {
+  let pieces: Vec<&str> = if counting { frames::words(&said).collect() } else { frames::pieces(&said).collect() };
+  let pace = |piece: &str| if counting && piece.trim_end().bytes().all(|byte| byte.is_ascii_digit()) { pause * COUNTING_PAUSES } else { pause };
+  let mut events: Vec<(Duration, String)> = pieces.into_iter().map(|piece| (pace(piece), frames::text(&model, piece))).collect();
+  events.push((pause, end));
+  let paced = stream::iter(events.into_iter().enumerate()).then(move |(at, (pause, event))| async move {
     if at > 0 {
       tokio::time::sleep(pause).await;
     }

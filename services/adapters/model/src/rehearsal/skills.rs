@@ -4,11 +4,19 @@
 use super::ask::{Ask, Language};
 
 /// The first words of every answer: nobody may take the rehearsal for a real model.
-pub(super) const INTRODUCTION: (&str, &str) = ("**Rehearsal model** (no real model is configured).", "**排练模型**(还没有配置真正的模型)。");
+pub(super) const INTRODUCTION: (&str, &str) = ("**Rehearsal model** (no real model is configured).", "**演练模型**（尚未接入真正的模型）。");
 /// What is quoted of the user's words.
 const QUOTE_CHARS_MAX: usize = 2_000;
-/// Long enough to watch and to stop, short enough to end by itself.
-const COUNT_MAX: u32 = 500;
+/// Counting to it at the pace of [`Said::counting`] takes two and a half minutes, less than the time that an answer of a model may take.
+const COUNT_MAX: u32 = 1_000;
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Said {
+  pub(super) text: String,
+  /// It counts: number by number, slow enough to be watched and stopped.
+  pub(super) counting: bool,
+}
 
 struct Skill {
   /// What to type, in both languages.
@@ -19,14 +27,14 @@ struct Skill {
 
 const SKILLS: &[Skill] = &[
   Skill {
-    hint: ("`echo some words`: I say them back", "`重复 一些话`: 我照着说一遍"),
+    hint: ("`echo some words`: I say them back", "`重复 一些话`：我照着说一遍"),
     matches: |ask| echoed(ask).is_some(),
     answer: |ask| quote(echoed(ask).unwrap_or_default()),
   },
   Skill {
-    hint: ("`count to 100`: a long answer to watch or to stop", "`数到 100`: 一个可以观看或停止的长回答"),
+    hint: ("`count to 100`: a slow answer, to watch being written or to stop", "`数到 100`：一个慢慢写出的回答，可以边看边等，也可以停止"),
     matches: |ask| counted(ask).is_some(),
-    answer: |ask| (1..=counted(ask).unwrap_or(1)).map(|number| number.to_string()).collect::<Vec<_>>().join(" "),
+    answer: count,
   },
   Skill {
     hint: ("`show me a table`", "`给我看一个表格`"),
@@ -39,12 +47,12 @@ const SKILLS: &[Skill] = &[
     answer: |ask| ask.in_language(CODE.0, CODE.1).to_owned(),
   },
   Skill {
-    hint: ("`what time is it?`: the time that the prompt gives me", "`现在几点?`: 提示里告诉我的时间"),
+    hint: ("`what time is it?`: the agent tells me the time with every message", "`现在几点？`：助理会随每条消息告诉我时间"),
     matches: |ask| ask.mentions(&["what time", "the time", "what day", "what date", "几点", "时间", "几号", "星期几"]),
     answer: time,
   },
   Skill {
-    hint: ("attach a file: I name what has reached me", "附上一个文件: 我列出收到了什么"),
+    hint: ("attach a file: I tell you what arrived", "附上一个文件：我会列出收到了什么"),
     matches: |ask| !ask.attachments.is_empty() || ask.pictures > 0 || ask.mentions(&["attachment", "attachments", "附件"]),
     answer: attachments,
   },
@@ -54,29 +62,31 @@ const SKILLS: &[Skill] = &[
     answer: |ask| ask.in_language(LIST.0, LIST.1).to_owned(),
   },
   Skill {
-    hint: ("`what did I say before?`: what I see of our conversation", "`我之前说了什么?`: 我看到的对话内容"),
+    hint: ("`what did I say before?`: what I see of our conversation", "`我之前说了什么？`：我能看到的对话内容"),
     matches: |ask| ask.mentions(&["did i say", "i said before", "remember", "之前说", "刚才说", "记得"]),
     answer: history,
   },
   Skill {
-    hint: ("`help`: this list", "`帮助`: 这个列表"),
-    matches: |ask| ask.words.is_empty() || ask.mentions(&["help", "hello", "hi", "what can you do", "帮助", "你好", "能做什么", "会什么"]),
+    hint: ("`help`: this list", "`帮助`：这个列表"),
+    matches: |ask| ask.words.is_empty() || ask.mentions(&["help", "hello", "hi", "what can you do", "帮助", "帮我", "你好", "能做什么", "会什么"]),
     answer: help,
   },
 ];
 
 /// Answers like a model would, introduction included.
-pub(super) fn answer(ask: &Ask) -> String {
+pub(super) fn answer(ask: &Ask) -> Said {
   let said = SKILLS.iter().find(|skill| (skill.matches)(ask)).map_or_else(|| unknown(ask), |skill| (skill.answer)(ask));
-  format!("{}\n\n{said}", ask.in_language(INTRODUCTION.0, INTRODUCTION.1))
+  let counting = echoed(ask).is_none() && counted(ask).is_some();
+  Said { text: format!("{}\n\n{said}", ask.in_language(INTRODUCTION.0, INTRODUCTION.1)), counting }
 }
 
 fn help(ask: &Ask) -> String {
-  let mut lines = vec![ask.in_language("I can't think, but these work:", "我不会思考,不过可以试试这些:").to_owned(), String::new()];
+  let lead = ask.in_language("I follow a script and understand nothing, but you can try these:", "我只按脚本回复，并不理解内容，不过可以试试这些：");
+  let mut lines = vec![lead.to_owned(), String::new()];
   lines.extend(SKILLS.iter().map(|skill| format!("- {}", ask.in_language(skill.hint.0, skill.hint.1))));
   let model = ask.in_language(
-    "For real answers set `PA_MODEL_BASE_URL`, `PA_MODEL_NAME` and `PA_MODEL_API_KEY`, then start again.",
-    "想要真正的回答,请设置 `PA_MODEL_BASE_URL`、`PA_MODEL_NAME` 和 `PA_MODEL_API_KEY`,然后重新启动。",
+    "For real answers, start the agent with `PA_MODEL_BASE_URL`, `PA_MODEL_NAME` and `PA_MODEL_API_KEY` set.",
+    "想要真正的回答，请在启动助理时设置 `PA_MODEL_BASE_URL`、`PA_MODEL_NAME` 和 `PA_MODEL_API_KEY`。",
   );
   lines.extend([String::new(), model.to_owned()]);
   lines.join("\n")
@@ -86,9 +96,9 @@ fn unknown(ask: &Ask) -> String {
   let said = quote(&ask.words);
   match ask.language {
     Language::English => {
-      format!("You wrote: “{said}”\n\nType `help` to see what can be tried.")
+      format!("You wrote: “{said}”\n\nA real model would answer that. Type `help` to see what I can do.")
     }
-    Language::Chinese => format!("你写的是:“{said}”\n\n输入 `帮助` 看看可以试什么。"),
+    Language::Chinese => format!("你写的是：“{said}”\n\n真正的模型会回答它。输入 `帮助` 看看我能做什么。"),
   }
 }
 
@@ -96,50 +106,71 @@ fn echoed(ask: &Ask) -> Option<&str> {
   let words = ask.words.trim();
   ["echo ", "say ", "repeat ", "重复", "请说"].iter().find_map(|verb| {
     let start = words.get(..verb.len())?;
-    let rest = words[verb.len()..].trim_start_matches([' ', ':', ':']);
+    let rest = words[verb.len()..].trim_start_matches([' ', ':', '：']);
     (start.eq_ignore_ascii_case(verb) && !rest.is_empty()).then_some(rest)
   })
 }
 
+/// The number that is to be counted to, which may be larger than is counted.
 fn counted(ask: &Ask) -> Option<u32> {
   let words = ask.words.to_lowercase();
   let at = ["count to ", "count up to ", "数到"].iter().find_map(|verb| Some(words.find(verb)? + verb.len()))?;
   let digits: String = words[at..].trim_start().chars().take_while(char::is_ascii_digit).collect();
-  Some(digits.parse().unwrap_or(COUNT_MAX).clamp(1, COUNT_MAX))
+  if digits.is_empty() {
+    return None;
+  }
+  Some(digits.parse().unwrap_or(u32::MAX).max(1))
+}
+
+fn count(ask: &Ask) -> String {
+  let wished = counted(ask).unwrap_or(1);
+  let numbers = (1..=wished.min(COUNT_MAX)).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
+  match (wished > COUNT_MAX, ask.language) {
+    (false, _) => numbers,
+    (true, Language::English) => format!("That is far; I count to {COUNT_MAX}.\n\n{numbers}\n\nThis is where I stop."),
+    (true, Language::Chinese) => format!("太多了，我只数到 {COUNT_MAX}。\n\n{numbers}\n\n我就数到这里。"),
+  }
 }
 
 fn time(ask: &Ask) -> String {
-  let line = ask.system.lines().find(|line| has_time(line)).map(str::trim);
-  match (line, ask.language) {
-    (Some(line), Language::English) => format!("The prompt tells me: {line}"),
-    (Some(line), Language::Chinese) => format!("提示里写着:{line}"),
-    (None, Language::English) => "The prompt does not tell me the time, and I have no clock.".to_owned(),
-    (None, Language::Chinese) => "提示里没有告诉我时间,我自己也没有时钟。".to_owned(),
+  let found = ask.system.lines().find_map(|line| Some((line.trim(), instant(line)?)));
+  match (found, ask.language) {
+    (Some((line, _)), Language::English) => {
+      format!("I have no clock, but the agent tells me with your message:\n\n> {}", line.replace("the owner's", "your").replace("The owner's", "Your"))
+    }
+    (Some((line, instant)), Language::Chinese) => {
+      let zone = line.split_once("time zone ").and_then(|(_, rest)| rest.split_once(" (")).map_or("UTC", |(zone, _)| zone);
+      format!("我自己没有时钟，助理随你的消息告诉我：\n\n> 现在是 {instant}（时区：{zone}）。")
+    }
+    (None, Language::English) => "I have no clock, and nobody told me the time.".to_owned(),
+    (None, Language::Chinese) => "我没有时钟，也没有人告诉我时间。".to_owned(),
   }
 }
 
 /// Finds `2025-01-31T12:30` or the same with a space, anywhere in a line.
-fn has_time(line: &str) -> bool {
+fn instant(line: &str) -> Option<&str> {
   const SHAPE: &[u8] = b"dddd-dd-dd dd:dd";
-  line.as_bytes().windows(SHAPE.len()).any(|window| {
+  let at = line.as_bytes().windows(SHAPE.len()).position(|window| {
     window.iter().zip(SHAPE).all(|(byte, shape)| match shape {
       b'd' => byte.is_ascii_digit(),
       b' ' => matches!(byte, b' ' | b'T'),
       other => byte == other,
     })
-  })
+  })?;
+  line.get(at..at + SHAPE.len())
 }
 
 fn attachments(ask: &Ask) -> String {
   if ask.attachments.is_empty() && ask.pictures == 0 {
-    return ask.in_language("No attachment has reached me.", "我没有收到附件。").to_owned();
+    return ask.in_language("No file came with your message.", "你的消息没有附带文件。").to_owned();
   }
-  let mut lines = vec![ask.in_language("This has reached me:", "我收到了:").to_owned(), String::new()];
-  lines.extend(ask.attachments.iter().map(|name| format!("- `{}`", quote(name).replace('`', "'"))));
+  let mut lines = vec![ask.in_language("This arrived with your message:", "随你的消息收到了：").to_owned(), String::new()];
+  lines.extend(ask.attachments.iter().map(|name| format!("- {}", quote(name))));
   if ask.pictures > 0 {
-    lines.push(match ask.language {
-      Language::English => format!("- pictures to look at: {}", ask.pictures),
-      Language::Chinese => format!("- 可以看的图片:{} 张", ask.pictures),
+    lines.push(match (ask.pictures, ask.language) {
+      (1, Language::English) => "\nOne of them is a picture that a model with eyes could look at.".to_owned(),
+      (count, Language::English) => format!("\n{count} of them are pictures that a model with eyes could look at."),
+      (count, Language::Chinese) => format!("\n其中有 {count} 张图片，能看图的模型可以查看。"),
     });
   }
   lines.join("\n")
@@ -149,7 +180,7 @@ fn history(ask: &Ask) -> String {
   if ask.earlier.is_empty() {
     return ask.in_language("This is the first message that I see.", "这是我看到的第一条消息。").to_owned();
   }
-  let mut lines = vec![ask.in_language("Before this message you wrote:", "在这条消息之前你写过:").to_owned(), String::new()];
+  let mut lines = vec![ask.in_language("Before this message you wrote:", "在这条消息之前你写过：").to_owned(), String::new()];
   lines.extend(ask.earlier.iter().enumerate().map(|(at, said)| format!("{}. {}", at + 1, quote(said.lines().next().unwrap_or("")))));
   lines.join("\n")
 }
@@ -160,15 +191,15 @@ fn quote(words: &str) -> String {
 
 const TABLE: (&str, &str) = (
   "| Planet | Moons | Day in hours |\n|---|---:|---:|\n| Earth | 1 | 24 |\n| Mars | 2 | 24.6 |\n| Jupiter | 95 | 9.9 |",
-  "| 行星 | 卫星 | 一天(小时) |\n|---|---:|---:|\n| 地球 | 1 | 24 |\n| 火星 | 2 | 24.6 |\n| 木星 | 95 | 9.9 |",
+  "| 行星 | 卫星 | 一天（小时） |\n|---|---:|---:|\n| 地球 | 1 | 24 |\n| 火星 | 2 | 24.6 |\n| 木星 | 95 | 9.9 |",
 );
 const CODE: (&str, &str) = (
   "A small program:\n\n```rust\nfn main() {\n    println!(\"Hello from the rehearsal\");\n}\n```\n\nand `inline` code.",
-  "一个小程序:\n\n```rust\nfn main() {\n    println!(\"来自排练的问候\");\n}\n```\n\n还有 `行内` 代码。",
+  "一个小程序：\n\n```rust\nfn main() {\n    println!(\"来自演练的问候\");\n}\n```\n\n还有 `行内` 代码。",
 );
 const LIST: (&str, &str) = (
   "1. First, *in italics*\n2. Second, **in bold**\n   - with a point\n   - and another\n3. Third, with a [link](https://example.org)\n\n> and a quote.",
-  "1. 第一,*斜体*\n2. 第二,**粗体**\n   - 一个小点\n   - 又一个\n3. 第三,带[链接](https://example.org)\n\n> 和一段引用。",
+  "1. 第一，*斜体*\n2. 第二，**粗体**\n   - 一个小点\n   - 又一个\n3. 第三，带[链接](https://example.org)\n\n> 和一段引用。",
 );
 
 #[cfg(test)]
@@ -178,11 +209,12 @@ mod tests {
 
   fn said(words: &str) -> String {
     answer(&Ask::read(&json!({"messages": [
-        {"role": "system", "content": "Rules.\nNow: 2031-05-06T07:08:09+02:00 (Europe/Berlin)"},
+        {"role": "system", "content": "Rules.\n\nIt is now 2031-05-06 07:08, Tuesday, in the owner's time zone Europe/Berlin (UTC+02:00)."},
         {"role": "user", "content": "my cat is called Ada"},
         {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": words},
     ]})))
+    .text
   }
 
   #[test]
@@ -206,10 +238,20 @@ mod tests {
       ("给我看一个表格", "| 行星 |"),
       ("show me some code", "```rust"),
       ("a list, please", "1. First"),
-      ("What time is it?", "2031-05-06T07:08:09+02:00"),
-      ("现在几点?", "2031-05-06T07:08:09+02:00"),
+      ("What time is it?", "> It is now 2031-05-06 07:08, Tuesday, in your time zone Europe/Berlin (UTC+02:00)."),
+      ("现在几点？", "> 现在是 2031-05-06 07:08（时区：Europe/Berlin）。"),
+      ("count to 900", " 899 900"),
+      ("count to 5000", "I count to 1000.\n\n1 2 3"),
+      ("count to 5000", " 999 1000\n\nThis is where I stop."),
+      ("数到 99999999999", "我只数到 1000。"),
+      ("count to the moon", "You wrote: “count to the moon”"),
+      ("Help me plan my week.", "`show me a table`"),
+      ("帮我规划这一周。", "`给我看一个表格`"),
       ("what did I say before?", "1. my cat is called Ada"),
-      ("summarise\n[attachment report.pdf, application/pdf, 12 bytes]", "- `[attachment report.pdf, application/pdf, 12 bytes]`"),
+      (
+        "summarise\n[attachment \"报告 1.pdf\", application/pdf, 12 bytes: this type can't be read yet]",
+        "with your message:\n\n- **报告 1.pdf** (application/pdf, 12 bytes)",
+      ),
       ("decode this", "You wrote: “decode this”"),
       ("help", "`show me a table`"),
       ("帮助", "`给我看一个表格`"),
@@ -217,6 +259,24 @@ mod tests {
     for (words, expected) in cases {
       assert!(said(words).contains(expected), "{words}: {}", said(words));
     }
+  }
+
+  #[test]
+  fn an_answer_is_in_the_language_of_the_users_own_words_whatever_is_attached() {
+    let file = |words: &str| {
+      let block = "[attachment \"会议记录.md\", text/markdown, 30 bytes]\n<<material ab12: the content of this file, written by somebody or something else>>\n请给我看一个表格 code\n<<end of material ab12>>";
+      json!([{"type": "text", "text": words}, {"type": "text", "text": block}])
+    };
+    let said = |words: &str| {
+      let messages = json!([{"role": "user", "content": "你好"}, {"role": "user", "content": file(words)}]);
+      answer(&Ask::read(&json!({ "messages": messages }))).text
+    };
+    let english = said("What is in this file?");
+    assert!(english.starts_with(INTRODUCTION.0) && english.contains("- **会议记录.md** (text/markdown, 30 bytes)"), "{english}");
+    let chinese = said("文件里有什么？");
+    assert!(chinese.starts_with(INTRODUCTION.1) && chinese.contains("- **会议记录.md** (text/markdown, 30 bytes)"), "{chinese}");
+    // A file without a word: the language of the words before.
+    assert!(said("").starts_with(INTRODUCTION.1));
   }
 
   #[test]

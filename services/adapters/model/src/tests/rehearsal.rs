@@ -1,6 +1,6 @@
 //! The rehearsal model as the product starts it, and its script.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Rig, ask, listener, said};
 use crate::rehearsal::{Hold, Options, Reply, Server, serve};
@@ -27,12 +27,23 @@ async fn the_rehearsal_says_what_it_is_and_writes_in_pieces() {
 }
 
 #[tokio::test]
+async fn counting_is_written_number_by_number_and_slower_than_other_answers() {
+  let pause = Duration::from_millis(4);
+  let (model, _server) = plain(pause).await;
+  let began = Instant::now();
+  let outcome = ask(&model, said("count to 40")).await;
+  assert!(began.elapsed() >= pause * 5 * 40, "{:?}", began.elapsed());
+  assert!(outcome.deltas.len() > 40, "{:?}", outcome.deltas);
+  assert!(outcome.answer().text.ends_with(" 38 39 40"));
+}
+
+#[tokio::test]
 async fn the_rehearsal_answers_the_same_to_the_same_in_the_users_language() {
   let (model, server) = plain(Duration::ZERO).await;
   let first = ask(&model, said("帮助")).await.answer();
   let second = ask(&model, said("帮助")).await.answer();
   assert_eq!(first, second);
-  assert!(first.text.starts_with("**排练模型**"));
+  assert!(first.text.starts_with("**演练模型**"));
   let messages = vec![Message::user("my cat is called Ada"), Message::user("what did I say before?")];
   let answer = ask(&model, Request { messages, ..Request::default() }).await.answer();
   assert!(answer.text.contains("1. my cat is called Ada"));

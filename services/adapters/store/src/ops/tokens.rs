@@ -3,6 +3,7 @@
 //! A token is `pa_` and 32 random bytes. The table holds its SHA-256: there is nothing to guess, so a salt or a slow hash would add nothing, and the hash is the
 //! primary key, so a look-up compares no secret byte by byte.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use aws_lc_rs::digest;
@@ -14,6 +15,7 @@ use sqlx::PgPool;
 
 use crate::Error;
 use crate::error::{reading, writing};
+use crate::together::Together;
 
 /// Every token begins so: people and secret scanners recognise it.
 pub const PREFIX: &str = "pa_";
@@ -142,15 +144,53 @@ pub async fn find(pool: &PgPool, token: &str, kinds: &[Kind]) -> Result<Option<F
   Ok(row.and_then(found))
 }
 
-/// Says whether a token that was found before still counts: for connections that outlive their first look-up.
-pub async fn holds(pool: &PgPool, hash: TokenHash) -> Result<bool, Error> {
-  sqlx::query_scalar(
-    "SELECT EXISTS (SELECT 1 FROM ops.tokens WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp()))",
+/// Which of these tokens, all found before, count no longer: one statement for all the connections of a process.
+pub async fn ended(pool: &PgPool, hashes: &[TokenHash]) -> Result<Vec<TokenHash>, Error> {
+  let asked: Vec<&[u8]> = hashes.iter().map(|hash| hash.0.as_slice()).collect();
+  let holding: Vec<Vec<u8>> = sqlx::query_scalar(
+    "SELECT hash FROM ops.tokens WHERE hash = ANY($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())",
   )
-  .bind(hash.0.as_slice())
-  .fetch_one(pool)
+  .bind(asked)
+  .fetch_all(pool)
   .await
-  .map_err(reading("look whether a token still counts"))
+  .map_err(reading("look which tokens still count"))?;
+  let holding: HashSet<Vec<u8>> = holding.into_iter().collect();
+  Ok(hashes.iter().filter(|hash| !holding.contains(hash.0.as_slice())).copied().collect())
+}
+
+/// Tokens of one statement: requests that arrive within the same millisecond.
+const TOKENS_AT_ONCE: usize = 64;
+
+/// Looks tokens up, with one statement for all that are asked for at the same time. Nothing is remembered: a token that was revoked never counts again.
+#[derive(Debug)]
+pub struct LookUps(Together<TokenHash, Option<Found>>);
+
+impl Default for LookUps {
+  fn default() -> Self {
+    Self(Together::new(TOKENS_AT_ONCE))
+  }
+}
+
+impl LookUps {
+  /// As [`find`].
+  pub async fn find(&self, pool: &PgPool, token: &str, kinds: &[Kind]) -> Result<Option<Found>, Error> {
+    let found = self.0.ask(TokenHash::of(token), |hashes| find_many(pool, hashes)).await?.flatten();
+    Ok(found.filter(|found| found.kind != Kind::SignIn && kinds.contains(&found.kind)))
+  }
+}
+
+async fn find_many(pool: &PgPool, hashes: Vec<TokenHash>) -> Result<Vec<Option<Found>>, Error> {
+  let wanted: Vec<&[u8]> = hashes.iter().map(|hash| hash.0.as_slice()).collect();
+  let rows: Vec<Row> = sqlx::query_as(
+    "SELECT hash, account, kind, label FROM ops.tokens
+     WHERE hash = ANY($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())",
+  )
+  .bind(wanted)
+  .fetch_all(pool)
+  .await
+  .map_err(reading("look up tokens"))?;
+  let found: HashMap<[u8; 32], Found> = rows.into_iter().filter_map(found).map(|found| (found.hash.0, found)).collect();
+  Ok(hashes.iter().map(|hash| found.get(&hash.0).cloned()).collect())
 }
 
 /// Says whether a one-use code could be consumed now, and changes nothing: for the page that shows its button.

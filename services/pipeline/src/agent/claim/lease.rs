@@ -6,7 +6,7 @@ use std::time::Duration;
 use pa_domain::{AgentId, JobId};
 use pa_store::lease::RENEW_EVERY;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
 use super::super::Worker;
 use super::super::ports::WorkQueue;
@@ -20,6 +20,9 @@ const RENEWAL_MAX: Duration = Duration::from_secs(2);
 
 /// An execution is written down when it has run for so long: most are over by then, and their row with them.
 const STARTED_AFTER: Duration = Duration::from_millis(100);
+
+/// Leases that are given up wait so long for others: nobody waits for them, since their jobs are over or, rarely, wait for another turn.
+const RELEASED_WITHIN: Duration = Duration::from_millis(25);
 
 enum Note {
   Started(JobId, i32),
@@ -61,6 +64,14 @@ async fn write(queue: Arc<dyn WorkQueue>, mut notes: mpsc::Receiver<Note>) {
       if started.is_empty() { Ok(notes.recv_many(&mut round, NOTES_MAX).await) } else { timeout_at(due, notes.recv_many(&mut round, NOTES_MAX)).await };
     if started.is_empty() {
       due = Instant::now() + STARTED_AFTER;
+    }
+    if round.iter().any(|note| matches!(note, Note::Released(_))) {
+      sleep(RELEASED_WITHIN).await;
+      while round.len() < NOTES_MAX
+        && let Ok(note) = notes.try_recv()
+      {
+        round.push(note);
+      }
     }
     let mut released = Vec::new();
     for note in round.drain(..) {
