@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::conversation::{Conversation, Reply};
 use crate::execution::Work;
@@ -92,6 +93,15 @@ impl Thing {
     match self {
       Self::Task(task) => Some(task),
       Self::Absent | Self::Reply(_) => None,
+    }
+  }
+
+  /// The chain of causes that the job belongs to: that of the message, or of what started the task.
+  pub fn correlation(&self) -> Option<Uuid> {
+    match self {
+      Self::Absent => None,
+      Self::Reply(reply) => Some(reply.correlation),
+      Self::Task(task) => Some(task.correlation),
     }
   }
 

@@ -116,6 +116,7 @@ fn begun(started: &TaskStarted, meta: &Meta) -> Task {
     asked_in: started.asked_in,
     author: started.author,
     title: started.title.clone(),
+    correlation: meta.correlation,
     status: Status::Active,
     run: 1,
     work: Work { instructed: meta.ordinal, ..Work::default() },

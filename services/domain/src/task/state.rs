@@ -21,6 +21,8 @@ pub struct Task {
   pub asked_in: ConversationId,
   pub author: Author,
   pub title: String,
+  /// The chain of causes that started it.
+  pub correlation: Uuid,
   pub status: Status,
   /// 1 at the start, one more each time that it goes on after an end.
   pub run: i32,

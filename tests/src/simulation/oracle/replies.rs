@@ -79,7 +79,14 @@ impl Agent {
           core.correlation
         );
       }
-      Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
+      Event::Account(_)
+      | Event::Agent(_)
+      | Event::Call(_)
+      | Event::Conversation(_)
+      | Event::Log(_)
+      | Event::Settings(_)
+      | Event::Task(_)
+      | Event::Timer(_) => {}
     }
     Ok(())
   }
