@@ -66,7 +66,9 @@ fn of_execution(event: &execution::Event) -> Option<i32> {
   use execution::Event as E;
   match event {
     E::ExecutionStarted(_) => Some(1),
-    E::ExecutionLost(_) | E::ExecutionYielded(_) | E::ExecutionFailed(_) | E::ExecutionStopped(_) | E::ExecutionSuspended(_) | E::ExecutionFinished(_) => Some(-1),
+    E::ExecutionLost(_) | E::ExecutionYielded(_) | E::ExecutionFailed(_) | E::ExecutionStopped(_) | E::ExecutionSuspended(_) | E::ExecutionFinished(_) => {
+      Some(-1)
+    }
     E::StepRecorded(_) => None,
   }
 }

@@ -193,7 +193,7 @@ mod tests {
         "{\"z\": null, \"a\": true, \"\\u00e9\": 1, \"e\": [], \"Z\": {}, \"nested\": {\"request_key\": \"x\", \"b\": 9007199254740993, \"a\": \"\\\\\\\"\\u0001\\u007f\"}}",
         "{\"Z\":{},\"a\":true,\"e\":[],\"nested\":{\"a\":\"\\\\\\\"\\u0001\u{7f}\",\"b\":9007199254740993,\"request_key\":\"x\"},\"z\":null,\"é\":1}",
         "{\"Z\":{},\"a\":true,\"e\":[],\"nested\":{\"a\":\"\\\\\\\"\\u0001\u{7f}\",\"b\":9007199254740993},\"z\":null,\"é\":1}",
-      )
+      ),
     ];
     for (action, form, remembered) in vectors {
       let parsed: Value = serde_json::from_str(action).unwrap();
@@ -205,7 +205,9 @@ mod tests {
 
   #[test]
   fn folded_text_agrees_with_that_computed_elsewhere() {
-    for (text, expected) in [("  Quarterly　REPORT \n", "quarterly report"), ("Straße", "strasse"), ("ΟΔΟΣ ς", "οδοσ σ"), ("Cafe\u{301}", "café"), ("İstanbul", "i\u{307}stanbul")] {
+    for (text, expected) in
+      [("  Quarterly　REPORT \n", "quarterly report"), ("Straße", "strasse"), ("ΟΔΟΣ ς", "οδοσ σ"), ("Cafe\u{301}", "café"), ("İstanbul", "i\u{307}stanbul")]
+    {
       assert_eq!(folded(text), expected);
     }
   }
