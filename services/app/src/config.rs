@@ -12,6 +12,8 @@ use pa_eventlog::kafka;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+use crate::variables;
+
 const DEFAULTS: &str = include_str!("../config.default.toml");
 
 /// All sections.
@@ -119,7 +121,7 @@ pub struct Observe {
 }
 
 /// The short names of the outside contract, with the key that each sets.
-const SHORT_NAMES: [(&str, &str); 14] = [
+const SHORT_NAMES: [(&str, &str); 15] = [
   ("PA_LISTEN", "server.listen"),
   ("PA_PUBLIC_URL", "server.public_url"),
   ("PA_ALLOW_INSECURE", "server.allow_insecure"),
@@ -132,6 +134,7 @@ const SHORT_NAMES: [(&str, &str); 14] = [
   ("PA_OWNER_TOKEN", "data.owner_token"),
   ("PA_MODEL_BASE_URL", "model.base_url"),
   ("PA_MODEL_API_KEY", "model.api_key"),
+  ("PA_MODEL_API_KEY_FILE", "model.api_key_file"),
   ("PA_MODEL_NAME", "model.name"),
   ("PA_LOG", "observe.log"),
 ];
@@ -144,6 +147,9 @@ impl Config {
   #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
   pub fn load() -> Result<Self> {
     let short = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    // A name that is not text is none of ours; an empty value counts as unset.
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty()).filter_map(|(name, _)| name.into_string().ok());
+    variables::check(set, &SHORT_NAMES.map(|(name, _)| name))?;
     Self::from(Figment::new().merge(Toml::string(DEFAULTS)).merge(Env::prefixed("PA__").split("__")), short)
   }
 
@@ -151,7 +157,7 @@ impl Config {
     for (name, key) in SHORT_NAMES {
       let Some(value) = short(name) else { continue };
       figment = match name {
-        "PA_ALLOW_INSECURE" => figment.merge(Serialized::default(key, matches!(value.as_str(), "1" | "true" | "yes"))),
+        "PA_ALLOW_INSECURE" => figment.merge(Serialized::default(key, variables::truth(name, &value)?)),
         _ => figment.merge(Serialized::default(key, value)),
       };
     }
@@ -168,6 +174,10 @@ impl Config {
     self.kafka.validate()?;
     let model = &self.model;
     ensure!(model.base_url.is_empty() || !model.name.is_empty(), "PA_MODEL_BASE_URL is set without PA_MODEL_NAME: say which model to ask");
+    ensure!(
+      model.name.is_empty() || !model.base_url.is_empty(),
+      "PA_MODEL_NAME is set without PA_MODEL_BASE_URL: say where the model is, or unset the name for the rehearsal model"
+    );
     ensure!(
       model.base_url.is_empty() || model.base_url.starts_with("http://") || model.base_url.starts_with("https://"),
       "PA_MODEL_BASE_URL must begin with http:// or https://"
@@ -285,7 +295,15 @@ mod tests {
   }
 
   #[test]
+  fn a_name_without_a_base_stops_the_start() {
+    let error = with(&[("PA_MODEL_NAME", "large")]).unwrap_err();
+    assert!(error.to_string().contains("PA_MODEL_BASE_URL"), "{error}");
+  }
+
+  #[test]
   fn an_open_address_needs_https_or_a_clear_word() {
+    assert!(with(&[("PA_ALLOW_INSECURE", "maybe")]).unwrap_err().to_string().contains("PA_ALLOW_INSECURE must be 1 or 0"));
+    assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_ALLOW_INSECURE", "0")]).is_err());
     assert!(with(&[("PA_LISTEN", "0.0.0.0:80")]).unwrap_err().to_string().contains("PA_ALLOW_INSECURE"));
     assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_ALLOW_INSECURE", "1")]).is_ok());
     assert!(with(&[("PA_LISTEN", "0.0.0.0:80"), ("PA_PUBLIC_URL", "https://pa.example.org")]).is_ok());

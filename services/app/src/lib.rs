@@ -1,6 +1,6 @@
 //! Personal Agent as one program: configuration, the wiring of parts, roles, the command line. Nothing here has rules of its own.
 //!
-//! [`up`] runs everything in one process; [`storage`] opens what is kept; [`wire`] puts the parts together; [`roles`] starts the stages; [`commands`] are the tools.
+//! `up` runs everything in one process; `storage` opens what is kept; `wire` puts the parts together; `roles` starts the stages; `commands` are the tools.
 
 pub mod cli;
 mod commands;
@@ -13,8 +13,10 @@ mod observe;
 mod owner;
 mod readiness;
 mod roles;
+mod signals;
 mod storage;
 mod up;
+mod variables;
 mod wire;
 
 use std::process::ExitCode;
@@ -22,6 +24,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use cli::{AccountCommand, Cli, Command, LogCommand, TokenCommand};
+use signals::Interrupted;
+use storage::NoData;
 
 /// What the product calls itself.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -31,14 +35,16 @@ const COULD_NOT_RUN: u8 = 2;
 
 /// Runs one command to its end.
 pub fn start(cli: Cli) -> ExitCode {
-  match run(cli) {
-    Ok(code) => code,
-    Err(error) => {
-      tracing::error!(error = format!("{error:#}"), "ended with an error");
-      say(&format!("pa: {error:#}"));
-      ExitCode::FAILURE
-    }
+  run(cli).unwrap_or_else(|error| failed(&error))
+}
+
+/// Says once what went wrong.
+fn failed(error: &anyhow::Error) -> ExitCode {
+  if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+    return ExitCode::from(interrupted.exit_code());
   }
+  say(&format!("pa: {error:#}"));
+  if error.is::<NoData>() { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::FAILURE }
 }
 
 #[expect(clippy::print_stderr, reason = "the command line's own words")]
@@ -48,7 +54,10 @@ fn say(text: &str) {
 
 fn run(cli: Cli) -> Result<ExitCode> {
   let config = config::Config::load()?;
-  observe::start(&config.observe);
+  match cli.command {
+    Command::Up | Command::Run { .. } => observe::start(&config.observe),
+    _ => observe::start_tool(&config.observe, cli.verbose),
+  }
   rustls::crypto::aws_lc_rs::default_provider().install_default().ok().context("another TLS provider was installed before ours")?;
   let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
   runtime.block_on(dispatch(cli.command, config))
@@ -62,15 +71,28 @@ async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> 
     Command::Verify => Ok(commands::verify::run(&config).await),
     Command::Log { command: LogCommand::Tail(filter) } => commands::log::run(&config, &filter, true).await.map(|()| ExitCode::SUCCESS),
     Command::Log { command: LogCommand::Export(filter) } => commands::log::run(&config, &filter, false).await.map(|()| ExitCode::SUCCESS),
-    Command::Account { command: AccountCommand::Add { name } } => commands::account::add(&config, &name).await.map(|()| ExitCode::SUCCESS),
-    Command::Token { command: TokenCommand::Show } => commands::token::show(&config).await.map(|()| ExitCode::SUCCESS),
-    Command::Token { command: TokenCommand::Link } => commands::token::link(&config).await.map(|()| ExitCode::SUCCESS),
-    Command::Token { command: TokenCommand::Reset } => commands::token::reset(&config).await.map(|()| ExitCode::SUCCESS),
+    Command::Account { command } => account(&config, command).await.map(|()| ExitCode::SUCCESS),
+    Command::Token { command } => token(&config, command).await.map(|()| ExitCode::SUCCESS),
     Command::Migrate => Ok(not_there("`pa migrate`", "`pa up` builds a missing read schema itself before it is ready")),
     Command::Log { command: LogCommand::Copy { .. } } => Ok(not_there("`pa log copy`", "a log keeps its kind and its partitions for now")),
     Command::Backup { .. } => Ok(not_there("`pa backup`", "stop `pa` and copy the data folder whole, keys included")),
     Command::Restore { .. } => Ok(not_there("`pa restore`", "put the copy of a data folder back while `pa` is stopped")),
     Command::Doctor => Ok(not_there("`pa doctor`", "`/readyz` says what a running process waits for")),
+  }
+}
+
+async fn account(config: &config::Config, command: AccountCommand) -> Result<()> {
+  match command {
+    AccountCommand::Add { name } => commands::account::add(config, &name).await,
+    AccountCommand::List => commands::account::list(config).await,
+  }
+}
+
+async fn token(config: &config::Config, command: TokenCommand) -> Result<()> {
+  match command {
+    TokenCommand::Show(of) => commands::token::show(config, of.account.as_deref()).await,
+    TokenCommand::Link(of) => commands::token::link(config, of.account.as_deref()).await,
+    TokenCommand::Reset(of) => commands::token::reset(config, of.account.as_deref()).await,
   }
 }
 

@@ -7,11 +7,27 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::Observe;
 
+/// What a tool says beside its answer, unless it is asked for more.
+const OF_A_TOOL: &str = "warn";
+
 /// Starts log lines; a filter that can't be understood counts as `info`.
 pub(crate) fn start(config: &Observe) {
+  lines(config, filter(&config.log));
+}
+
+/// Starts the log lines of a tool, whose answer on standard output is what people came for: warnings and errors, more when it is asked for or by `RUST_LOG`.
+pub(crate) fn start_tool(config: &Observe, verbose: bool) {
+  let given = EnvFilter::try_from_default_env().ok();
+  lines(config, given.unwrap_or_else(|| filter(if verbose { &config.log } else { OF_A_TOOL })));
+}
+
+fn filter(text: &str) -> EnvFilter {
   // Postgres's own notices ("already exists, skipping") say nothing to anybody.
   let quiet = |filter: &str| format!("{filter},sqlx::postgres::notice=warn");
-  let filter = EnvFilter::try_new(quiet(&config.log)).unwrap_or_else(|_| EnvFilter::new(quiet("info")));
+  EnvFilter::try_new(quiet(text)).unwrap_or_else(|_| EnvFilter::new(quiet("info")))
+}
+
+fn lines(config: &Observe, filter: EnvFilter) {
   let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
   let started = if config.json { lines.json().try_init() } else { lines.try_init() };
   if let Err(error) = started {

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use pa_domain::account::{AccountAddAsked, AccountAdded, Event as AccountEvent, Input as AccountInput, Role};
+use pa_domain::codes::reason;
 use pa_domain::ids::{INSTALLATION, derived};
+use pa_domain::limits::NAME_CHARS_MAX;
 use pa_domain::log::{Event as LogEvent, Settlement};
 use pa_domain::{AgentId, Event, Origin};
 use pa_eventlog::appender::Submission;
 use pa_eventlog::reader::Decision;
+use pa_projections::{accounts, settings};
 use pa_store::PgPool;
 use pa_store::data_dir;
 use pa_store::ops::nodes::{self, Node};
@@ -25,6 +28,8 @@ const DECISION_MAX: Duration = Duration::from_secs(30);
 /// How long a sign-in link works.
 const LINK_LIVES_FOR_MS: i64 = 60 * 60 * 1000;
 const TOKEN_FILE: &str = "owner.token";
+/// What a tool says that needs the running product.
+const NOT_RUNNING: &str = "pa is not running: start it with infra/up (or `pa up`)";
 
 /// Adds an account, or finds the one that was added under the same key.
 pub(crate) async fn add(shared: &Shared, name: &str, role: Role, key: &str) -> Result<AgentId> {
@@ -58,6 +63,9 @@ fn account_of(decision: &Decision) -> Result<AgentId> {
       Event::Account(AccountEvent::AccountAdded(AccountAdded { account, .. })) => return Ok(*account),
       Event::Log(LogEvent::InputSettled(settled)) => match (settled.outcome, settled.of) {
         (Settlement::Repeated, Some(first)) => return Ok(AgentId(derived(first.0, 0))),
+        _ if settled.reason == reason::VALUE_INVALID => {
+          bail!("the account was not added: a name has 1 to {NAME_CHARS_MAX} characters, is not blank, and holds no control characters")
+        }
         _ => bail!("the account was not added: {}", settled.reason),
       },
       _ => {}
@@ -67,22 +75,44 @@ fn account_of(decision: &Decision) -> Result<AgentId> {
 }
 
 /// An input that nobody decides had better not be appended.
-async fn somebody_decides(shared: &Shared) -> Result<()> {
-  let decides = |node: &Node| node.roles.iter().any(|role| role == RoleName::Decider.name());
-  anyhow::ensure!(nodes::alive(&shared.control).await?.iter().any(decides), "nobody decides about accounts now: start `pa up` first");
+pub(crate) async fn somebody_decides(shared: &Shared) -> Result<()> {
+  ensure!(is_running(shared).await?, NOT_RUNNING);
   Ok(())
 }
 
-/// Waits until the account's agent exists: its settings are in the read model then.
+/// Whether a decider is there.
+async fn is_running(shared: &Shared) -> Result<bool> {
+  let decides = |node: &Node| node.roles.iter().any(|role| role == RoleName::Decider.name());
+  Ok(nodes::alive(&shared.control).await?.iter().any(decides))
+}
+
+/// Where the page of the running product is.
+pub(crate) async fn page(config: &Config, shared: &Shared) -> Result<String> {
+  if !config.server.public_url.is_empty() {
+    return Ok(config.server.public_url.clone());
+  }
+  nodes::alive(&shared.control).await?.into_iter().find_map(|node| node.listen).context(NOT_RUNNING)
+}
+
+/// Waits until the account and its agent are in the read model.
 pub(crate) async fn agent_ready(shared: &Shared, account: AgentId) -> Result<()> {
   let deadline = tokio::time::Instant::now() + DECISION_MAX;
-  while pa_projections::settings::of(&shared.reads, account).await?.is_none() {
+  while settings::of(&shared.reads, account).await?.is_none() || accounts::one(&shared.reads, account).await?.is_none() {
     if tokio::time::Instant::now() >= deadline {
       bail!("the agent of account {account} was not made in time");
     }
     tokio::time::sleep(Duration::from_millis(5)).await;
   }
   Ok(())
+}
+
+/// The owner's token as it stands; `None` before the first start.
+pub(crate) fn token_there(config: &Config, paths: &Paths) -> Result<Option<SecretString>> {
+  if !config.data.owner_token.expose_secret().is_empty() {
+    return Ok(Some(config.data.owner_token.clone()));
+  }
+  let Some(found) = data_dir::read_secret(&paths.secret(TOKEN_FILE)).context("the owner's token file")? else { return Ok(None) };
+  Ok(Some(SecretString::from(String::from_utf8(found).context("the owner's token file")?)))
 }
 
 /// The owner's token: the configured one, or the one in its file, which is made at the first start.

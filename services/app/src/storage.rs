@@ -1,9 +1,10 @@
 //! What is kept: the data folder, Postgres, the keys, the log.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pa_domain::NodeId;
 use pa_eventlog::EventLog;
 use pa_store::data_dir::{self, DataDir};
@@ -14,6 +15,7 @@ use secrecy::ExposeSecret;
 
 use crate::config::Config;
 use crate::log::Log;
+use crate::signals::Signals;
 
 /// Everything durable, opened.
 pub(crate) struct Storage {
@@ -27,9 +29,23 @@ pub(crate) struct Storage {
   /// Held until the process ends.
   _folder: Option<DataDir>,
   node: NodeId,
-  /// The private Postgres was started by this process, which is a tool: it stops it again.
+  /// The private Postgres is this process's to stop: it owns the folder, or it is a tool that has started it.
   stop_postgres: bool,
 }
+
+/// A tool was started where there is nothing to work on. Tools never make a new installation.
+#[derive(Debug)]
+pub(crate) struct NoData {
+  place: String,
+}
+
+impl fmt::Display for NoData {
+  fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "no data in {}: set PA_DATA_DIR, or run infra/up", self.place)
+  }
+}
+
+impl std::error::Error for NoData {}
 
 /// Where files lie.
 pub(crate) struct Paths {
@@ -53,6 +69,21 @@ impl Paths {
   fn postgres(&self) -> PathBuf {
     self.dir.join("postgres")
   }
+
+  /// The folder of an installation that is there, for a tool.
+  ///
+  /// # Errors
+  /// [`NoData`] when nothing was ever started here.
+  pub(crate) fn existing(config: &Config) -> Result<Self> {
+    let paths = Self::of(config)?;
+    let private = config.data.database_url.expose_secret().is_empty();
+    // With a database elsewhere only the keys lie here.
+    let mark = if private { paths.postgres().join("data") } else { paths.dir.clone() };
+    if !mark.try_exists().with_context(|| format!("look into the data folder {}", paths.dir.display()))? {
+      bail!(NoData { place: paths.dir.display().to_string() });
+    }
+    Ok(paths)
+  }
 }
 
 impl Storage {
@@ -69,38 +100,43 @@ impl Storage {
     Ok(DataDir::open(&config.data.dir.join("nodes").join(roles))?)
   }
 
-  /// Opens everything for a process that has taken its folder; waits for an absent Postgres.
-  pub(crate) async fn process(config: &Config, folder: DataDir) -> Result<Self> {
+  /// Opens everything for a process that has taken its folder; waits for an absent Postgres. What a failed or interrupted start has started is ended.
+  pub(crate) async fn process(config: &Config, folder: DataDir, signals: &mut Signals) -> Result<Self> {
     let node = folder.node();
-    Self::open(config, Some(folder), node, false).await
+    Self::open(config, Some(folder), node, false, signals).await
   }
 
   /// Opens everything for a tool, whether `pa up` runs or not.
-  pub(crate) async fn tool(config: &Config) -> Result<Self> {
+  pub(crate) async fn tool(config: &Config, signals: &mut Signals) -> Result<Self> {
+    Paths::existing(config)?;
     match DataDir::open(&config.data.dir) {
       Ok(folder) => {
         let node = folder.node();
-        Self::open(config, Some(folder), node, true).await
+        Self::open(config, Some(folder), node, true, signals).await
       }
-      Err(data_dir::Error::Locked { .. }) => Self::open(config, None, NodeId(uuid::Uuid::nil()), false).await,
+      Err(data_dir::Error::Locked { .. }) => Self::open(config, None, NodeId(uuid::Uuid::nil()), true, signals).await,
       Err(error) => Err(error.into()),
     }
   }
 
-  async fn open(config: &Config, folder: Option<DataDir>, node: NodeId, tool: bool) -> Result<Self> {
+  async fn open(config: &Config, folder: Option<DataDir>, node: NodeId, tool: bool, signals: &mut Signals) -> Result<Self> {
     let paths = Paths::of(config)?;
     let given = config.data.database_url.expose_secret();
+    // Not interrupted: it takes seconds, and half a start would leave a server behind.
     let postgres = if given.is_empty() { Some(PrivatePostgres::start(&paths.postgres(), private_postgres::Config::default()).await?) } else { None };
+    let stop_postgres = folder.is_some() && postgres.as_ref().is_some_and(|postgres| !tool || !postgres.adopted());
     let url = postgres.as_ref().map_or_else(|| given.to_owned(), PrivatePostgres::url);
-    let database = Database::new(&url).context("PA_DATABASE_URL")?;
-    database.wait(|error| tracing::warn!(error = error as &dyn std::error::Error, "waiting for Postgres")).await?;
-    pa_store::migrate(&database.pool(Role::Tool)).await?;
-    let log = Log::open(config, &database).await?;
-    let control = database.pool(Role::Gateway);
-    let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master_key(config, &paths)?)));
-    keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
-    let stop_postgres = tool && postgres.as_ref().is_some_and(|postgres| !postgres.adopted());
-    Ok(Self { paths, database, control, postgres, keys, log, _folder: folder, node, stop_postgres })
+    let opened = tokio::select! {
+      opened = connect(config, &paths, &url, tool) => opened,
+      signal = signals.next() => Err(signal.into()),
+    };
+    match opened {
+      Ok((database, control, keys, log)) => Ok(Self { paths, database, control, postgres, keys, log, _folder: folder, node, stop_postgres }),
+      Err(error) => {
+        stop(postgres.filter(|_| stop_postgres)).await?;
+        Err(error)
+      }
+    }
   }
 
   /// The node that this process is a life of.
@@ -113,18 +149,45 @@ impl Storage {
     self.log.port()
   }
 
-  /// Ends a tool: what it started itself is stopped.
+  /// Ends with what this process has started itself.
   pub(crate) async fn close(self) -> Result<()> {
-    if let Some(postgres) = self.postgres.filter(|_| self.stop_postgres) {
-      postgres.stop().await.context("stop the private Postgres")?;
-    }
-    Ok(())
+    stop(self.postgres.filter(|_| self.stop_postgres)).await
   }
 }
 
-fn master_key(config: &Config, paths: &Paths) -> Result<MasterKey> {
+async fn stop(postgres: Option<PrivatePostgres>) -> Result<()> {
+  match postgres {
+    Some(postgres) => postgres.stop().await.context("stop the private Postgres"),
+    None => Ok(()),
+  }
+}
+
+type Connected = (Database, PgPool, Arc<KeyRing>, Log);
+
+/// Waits for Postgres, and opens the log and the keys.
+async fn connect(config: &Config, paths: &Paths, url: &str, tool: bool) -> Result<Connected> {
+  let database = Database::new(url).context("PA_DATABASE_URL")?;
+  database.wait(|error| tracing::warn!(error = error as &dyn std::error::Error, "waiting for Postgres")).await?;
+  let pool = database.pool(Role::Tool);
+  if tool && !pa_store::is_migrated(&pool).await? {
+    let private = config.data.database_url.expose_secret().is_empty();
+    let place = if private { paths.dir.display().to_string() } else { "the database of PA_DATABASE_URL".to_owned() };
+    bail!(NoData { place });
+  }
+  pa_store::migrate(&pool).await?;
+  let log = Log::open(config, &database).await?;
+  let control = database.pool(Role::Gateway);
+  let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master_key(config, paths, tool)?)));
+  keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
+  Ok((database, control, keys, log))
+}
+
+fn master_key(config: &Config, paths: &Paths, tool: bool) -> Result<MasterKey> {
   if config.data.master_key.expose_secret().is_empty() {
-    return MasterKey::load_or_create(&paths.secret("master.key")).map_err(|error| anyhow!(error).context("the master key's file"));
+    let file = paths.secret("master.key");
+    // A new one would open nothing of what is there.
+    ensure!(!tool || file.exists(), "the master key's file {} is missing: put it back, or set PA_MASTER_KEY", file.display());
+    return MasterKey::load_or_create(&file).map_err(|error| anyhow!(error).context("the master key's file"));
   }
   MasterKey::from_base64(&config.data.master_key).map_err(|error| anyhow!(error).context("PA_MASTER_KEY"))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,13 +12,13 @@ use pa_store::data_dir::DataDir;
 use pa_store::ops::nodes::{self, Node};
 use pa_store::private_postgres::Event;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::RoleName;
 use crate::commands::print;
 use crate::config::Config;
+use crate::signals::{Interrupted, Signals};
 use crate::storage::Storage;
 use crate::wire::{self, Shared};
 use crate::{VERSION, model, observe, owner, roles};
@@ -52,43 +53,70 @@ async fn serve(config: Config, folder: DataDir, chosen: BTreeSet<RoleName>) -> R
   let readiness = Readiness::default();
   readiness.not_ready("start", "the process is starting");
   let metrics = observe::metrics();
-  let listener = TcpListener::bind(config.listen()?).await.with_context(|| format!("listen on {}", config.server.listen))?;
+  let mut signals = Signals::listen()?;
+  let listener = TcpListener::bind(config.listen()?).await.with_context(|| format!("can't listen on PA_LISTEN={}", config.server.listen))?;
   let bound = listener.local_addr().context("find the address that it listens on")?;
   let alive = operations(readiness.clone(), metrics.clone());
-  let early = pa_gateway::serve(again(&listener)?, alive.clone(), CancellationToken::new());
+  let early = pa_gateway::serve(again(&listener)?, alive, CancellationToken::new());
   let storage = tokio::select! {
-    storage = Storage::process(&config, folder) => storage?,
+    storage = Storage::process(&config, folder, &mut signals) => storage,
     // It ends never.
     () = early => return Ok(()),
   };
+  let storage = match storage {
+    Err(error) if error.is::<Interrupted>() => return Ok(()),
+    storage => storage?,
+  };
+  let edge = Edge { listener, bound, metrics, readiness };
+  let served = work(&config, &storage, &chosen, edge, signals).await;
+  let closed = storage.close().await;
+  served.and(closed)?;
+  tracing::info!("stopped");
+  Ok(())
+}
+
+/// Where a process answers, before and beside its roles.
+struct Edge {
+  listener: TcpListener,
+  bound: SocketAddr,
+  metrics: Arc<dyn Fn() -> String + Send + Sync>,
+  readiness: Readiness,
+}
+
+/// Runs the roles until they are asked to end, and ends them.
+async fn work(config: &Config, storage: &Storage, chosen: &BTreeSet<RoleName>, edge: Edge, signals: Signals) -> Result<()> {
+  let Edge { listener, bound, metrics, readiness } = edge;
   // The tail outlives the roles: what they report at their end is read back, too.
   let (stop, end) = (CancellationToken::new(), CancellationToken::new());
-  let shared = wire::shared(&storage, chosen.contains(&RoleName::Projector), &end).await?;
-  shared.tasks.spawn(heed_signals(stop.clone()));
-  let models = model::start(&config).await?;
-  let started = roles::start(&config, &storage, &shared, &chosen, &models, &readiness, &stop)?;
-  register(&config, &storage, &shared, &chosen, bound, &end).await?;
-  let router =
-    if chosen.contains(&RoleName::Gateway) { roles::gateway(&config, &shared, &models, &readiness, &metrics, bound, &stop)?.router() } else { alive };
+  let shared = wire::shared(storage, chosen.contains(&RoleName::Projector), &end).await?;
+  shared.tasks.spawn(heed_signals(signals, stop.clone()));
+  let models = model::start(config).await?;
+  let started = roles::start(config, storage, &shared, chosen, &models, &readiness, &stop)?;
+  register(config, storage, &shared, chosen, bound, &end).await?;
+  let router = if chosen.contains(&RoleName::Gateway) {
+    roles::gateway(config, &shared, &models, &readiness, &metrics, bound, &stop)?.router()
+  } else {
+    operations(readiness.clone(), metrics)
+  };
   let serving = shared.tasks.spawn(pa_gateway::serve(listener, router, stop.clone()));
   let serves = async {
     started.caught_up().await;
     if chosen.contains(&RoleName::Gateway) {
-      announce(&config, &storage, &shared, bound).await?;
+      announce(config, storage, &shared, bound).await?;
     } else {
-      print(&format!("listening={}", origin(&config, bound)))?;
+      print(&format!("listening={}", origin(config, bound)))?;
     }
     readiness.ready("start");
     std::future::pending().await
   };
   let served = tokio::select! {
     failed = serves => failed,
-    () = look_after(&storage) => Ok(()),
+    () = look_after(storage) => Ok(()),
     () = stop.cancelled() => Ok(()),
   };
   readiness.not_ready("stop", "the process is stopping");
   stop.cancel();
-  finish(storage, shared, started, serving, end).await?;
+  finish(shared, started, serving, end).await;
   served
 }
 
@@ -98,13 +126,10 @@ fn again(listener: &TcpListener) -> Result<TcpListener> {
   TcpListener::from_std(descriptor.into()).context("listen early")
 }
 
-async fn heed_signals(stop: CancellationToken) {
-  let ended = tokio::select! {
-    ended = ended() => ended,
+async fn heed_signals(mut signals: Signals, stop: CancellationToken) {
+  tokio::select! {
+    _ = signals.next() => {}
     () = stop.cancelled() => return,
-  };
-  if let Err(error) = ended {
-    tracing::error!(error = error.as_ref() as &dyn std::error::Error, "no signal can be heard; stopping");
   }
   tracing::info!("stopping: executions yield, partitions are given back");
   stop.cancel();
@@ -178,7 +203,7 @@ async fn look_after(storage: &Storage) {
   tokio::join!(postgres, storage.log.clone().listen(&storage.database));
 }
 
-async fn finish(storage: Storage, shared: Shared, started: roles::Started, serving: JoinHandle<()>, end: CancellationToken) -> Result<()> {
+async fn finish(shared: Shared, started: roles::Started, serving: JoinHandle<()>, end: CancellationToken) {
   let graceful = async {
     started.stopped(serving).await;
     end.cancel();
@@ -188,19 +213,4 @@ async fn finish(storage: Storage, shared: Shared, started: roles::Started, servi
   if tokio::time::timeout(STOP_MAX, graceful).await.is_err() {
     tracing::warn!("not everything ended in time; what is left is picked up by the next start");
   }
-  if let Some(postgres) = &storage.postgres {
-    postgres.stop().await.context("stop the private Postgres")?;
-  }
-  tracing::info!("stopped");
-  Ok(())
-}
-
-async fn ended() -> Result<()> {
-  let mut term = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
-  let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
-  tokio::select! {
-    _ = term.recv() => {}
-    _ = interrupt.recv() => {}
-  }
-  Ok(())
 }

@@ -3,6 +3,7 @@
 //! Every scenario ends with [`sound`]: the log keeps its own rules and the read model is what the log says.
 
 mod bad_input;
+mod command_line;
 mod intake;
 mod isolation;
 mod kafka;

@@ -19,9 +19,9 @@ pub mod lease;
 pub mod ops;
 pub mod pool;
 pub mod private_postgres;
-pub mod together;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod together;
 
 use std::borrow::Cow;
 
@@ -49,6 +49,11 @@ pub fn migrator() -> Migrator {
 /// [`Error::Migrate`] when a migration fails, or when the database has one that this binary does not know (it was written by a newer binary).
 pub async fn migrate(pool: &PgPool) -> Result<(), Error> {
   migrator().run(pool).await.map_err(|source| Error::Migrate { source })
+}
+
+/// Whether an installation has ever been made in this database.
+pub async fn is_migrated(pool: &PgPool) -> Result<bool, Error> {
+  sqlx::query_scalar("SELECT to_regclass('ops.log_identity') IS NOT NULL").fetch_one(pool).await.map_err(error::reading("look for an installation"))
 }
 
 /// One name for everything that the migrations contain, such as for a template database in tests.

@@ -1,5 +1,6 @@
 //! `pa log tail` and `pa log export`: records as JSON lines.
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
@@ -17,12 +18,17 @@ pub(crate) async fn run(config: &Config, filter: &LogFilter, follow: bool) -> Re
   let options = export::Filter { agent: filter.agent.map(AgentId), open: filter.open };
   let mut out = stdout()?;
   super::with(config, async |_, shared| {
-    if follow {
-      export::tail(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
+    super::known(shared, filter.agent).await?;
+    let done = if follow {
+      export::tail(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await.map(|_| ())
     } else {
-      export::export(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await?;
+      export::export(&shared.log, &shared.opener, &options, &STREAMS, &mut out).await.map(|_| ())
+    };
+    match done {
+      // Whoever reads has seen enough, such as `head`.
+      Err(export::Error::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+      done => Ok(done?),
     }
-    Ok(())
   })
   .await
 }

@@ -12,6 +12,7 @@ use crate::roles;
 /// Builds the read schema of this binary afresh.
 pub(crate) async fn run(config: &Config, agent: Option<Uuid>) -> Result<()> {
   super::with(config, async |storage, shared| {
+    super::known(shared, agent).await?;
     let (parts, schemas) = (roles::projector_parts(storage, shared), Schemas::new(&storage.database));
     let built = match agent {
       Some(agent) => build::rebuild_agent(&parts, &schemas, AgentId(agent)).await?,

@@ -223,8 +223,14 @@ async fn adopt(cluster: &Cluster) -> Result<Option<Postmaster>, Error> {
 async fn launch(cluster: &Cluster, config: &Config, address: &Address) -> Result<Postmaster, Error> {
   cluster.write_settings(&settings::text(config, address))?;
   let mut postmaster = Postmaster::spawn(cluster)?;
-  wait_ready(cluster, &mut postmaster, address).await?;
-  Ok(postmaster)
+  match wait_ready(cluster, &mut postmaster, address).await {
+    Ok(()) => Ok(postmaster),
+    Err(error) => {
+      // Nobody would know of it; it does nothing when the server has ended by itself.
+      postmaster.stop().await?;
+      Err(error)
+    }
+  }
 }
 
 /// Waits until the server takes statements, and checks that it is the one of this cluster.
