@@ -15,7 +15,7 @@ mod registry;
 pub mod testing;
 mod tool;
 
-pub use pa_domain::canonical::{NotCanonical, canonical};
 pub use history::{HistoryTool, OldMessage, OldPage, OlderMessages};
+pub use pa_domain::canonical::{NotCanonical, canonical};
 pub use registry::{Ambiguous, Tools};
 pub use tool::{Context, Error, Place, Tool, arguments};

@@ -105,7 +105,14 @@ impl Progress {
         self.steps.push(Step { step: recorded.step, text: recorded.text.clone(), calls });
       }
       Event::Call(event) => self.fold_call(event),
-      Event::Execution(_) | Event::Conversation(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}
+      Event::Execution(_)
+      | Event::Conversation(_)
+      | Event::Account(_)
+      | Event::Agent(_)
+      | Event::Log(_)
+      | Event::Settings(_)
+      | Event::Task(_)
+      | Event::Timer(_) => {}
     }
   }
 

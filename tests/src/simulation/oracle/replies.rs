@@ -79,14 +79,8 @@ impl Agent {
           core.correlation
         );
       }
-      Event::Account(_)
-      | Event::Agent(_)
-      | Event::Call(_)
-      | Event::Conversation(_)
-      | Event::Log(_)
-      | Event::Settings(_)
-      | Event::Task(_)
-      | Event::Timer(_) => {}
+      Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {
+      }
     }
     Ok(())
   }
