@@ -13,9 +13,8 @@ pub fn origin_of(input: &Meta, event: &Event) -> Origin {
     Event::Timer(_) => Origin::Platform,
     Event::Conversation(event) => match event {
       conversation::Event::ConversationOpened(_) | conversation::Event::MessageAdmitted(_) | conversation::Event::MessageRetried(_) => input.origin,
-      conversation::Event::ReplyPosted(_) | conversation::Event::ReplyStopped(_) => Origin::Agent,
-      // A result is what the agent wrote of what tools and others said.
-      conversation::Event::ReportAdmitted(_) => Origin::Agent,
+      // A result, too, is what the agent wrote of what tools and others said.
+      conversation::Event::ReplyPosted(_) | conversation::Event::ReplyStopped(_) | conversation::Event::ReportAdmitted(_) => Origin::Agent,
       conversation::Event::ReplyRequested(_)
       | conversation::Event::ReportSuperseded(_)
       | conversation::Event::ReplyFailed(_)

@@ -68,6 +68,6 @@ fn titled(title: &str, goal: &str) -> String {
 
 /// What a task was started with, to tell a repetition from another use of its request key.
 pub(super) fn content_of(task: TaskId, title: &str, goal: &str, attachments: &[FileRef]) -> Uuid {
-  let files: String = attachments.iter().map(|file| format!("/{}", file.id)).collect();
+  let files = attachments.iter().map(|file| file.id.as_str()).collect::<Vec<_>>().join("/");
   named(task.0, &format!("{}:{title}{}:{goal}{files}", title.len(), goal.len()))
 }

@@ -15,10 +15,17 @@ use crate::timer;
 
 use super::task_oracle::Tasks;
 
+/// What a job is for; a task has its turn and its end in another way than a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Kind {
+  #[default]
+  Reply,
+  Task,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Job {
-  /// A task's: it has its turn and its end in another way.
-  pub(super) is_task: bool,
+  kind: Kind,
   conversation: Option<ConversationId>,
   /// Grows with every admission and retry: the order of answers.
   place: usize,
@@ -69,7 +76,7 @@ impl Oracle {
         Event::Log(log::Event::InputSettled(_)) => assert!(events.len() <= 2, "settled beside other facts: {events:?}"),
         Event::Task(event) => {
           if let task::Event::TaskStarted(started) = event {
-            let job = Job { is_task: true, ..Job::default() };
+            let job = Job { kind: Kind::Task, ..Job::default() };
             assert!(self.jobs.insert(started.task.into(), job).is_none(), "started twice");
           }
           self.tasks.take(event, &mut self.jobs);
@@ -83,7 +90,7 @@ impl Oracle {
 
   /// Each message ended exactly once for every time it was asked for, or is still open.
   pub(super) fn end(&self) {
-    for (id, job) in self.jobs.iter().filter(|(_, job)| !job.is_task) {
+    for (id, job) in self.jobs.iter().filter(|(_, job)| !job.is_task()) {
       assert_eq!(job.endings + u32::from(job.open), 1 + job.retries, "{id}: {job:?}");
     }
   }
@@ -157,7 +164,7 @@ impl Oracle {
     let job = self.job(event.job());
     match event {
       execution::Event::ExecutionStarted(started) => {
-        let may = if job.is_task { task_may_start } else { job.open && job.has_turn };
+        let may = if job.is_task() { task_may_start } else { job.open && job.has_turn };
         assert!(may && job.running.is_none() && !waits, "{job:?}");
         assert_eq!(started.execution, job.executions + 1);
         job.executions = started.execution;
@@ -166,18 +173,18 @@ impl Oracle {
       execution::Event::ExecutionLost(lost) => {
         assert_eq!(job.running.take(), Some(lost.execution));
         job.losses += 1;
-        assert!(job.losses == lost.losses && (job.is_task || job.losses <= REPLY_LOSSES_MAX));
+        assert!(job.losses == lost.losses && (job.is_task() || job.losses <= REPLY_LOSSES_MAX));
       }
       execution::Event::ExecutionYielded(yielded) => assert_eq!(job.running.take(), Some(yielded.execution)),
       execution::Event::ExecutionFailed(failed) => assert_eq!(job.running.take(), Some(failed.execution)),
       execution::Event::ExecutionStopped(stopped) => assert_eq!(job.running.take(), Some(stopped.execution)),
       execution::Event::ExecutionSuspended(suspended) => {
-        assert!(job.is_task);
+        assert!(job.is_task());
         assert_eq!(job.running.take(), Some(suspended.execution));
       }
       execution::Event::ExecutionFinished(finished) => {
         assert_eq!(job.running.take(), Some(finished.execution));
-        job.finished = !job.is_task;
+        job.finished = !job.is_task();
       }
       execution::Event::StepRecorded(recorded) => {
         assert_eq!(job.running, Some(recorded.execution));
@@ -248,9 +255,9 @@ impl Oracle {
   }
 
   fn between_decisions(&self) {
-    let running = self.jobs.values().filter(|job| !job.is_task && job.running.is_some()).count();
+    let running = self.jobs.values().filter(|job| !job.is_task() && job.running.is_some()).count();
     assert_eq!(self.timers.len(), running, "a timer for each running execution");
-    let replies = || self.jobs.values().filter(|job| !job.is_task);
+    let replies = || self.jobs.values().filter(|job| !job.is_task());
     assert!(replies().all(|job| job.running.is_none() || job.open));
     assert!(replies().all(|job| job.losses < REPLY_LOSSES_MAX || !job.open));
     self.tasks.between_decisions(&self.jobs, &self.calls);
@@ -270,6 +277,12 @@ impl Oracle {
       }
     }
     assert!(busy <= CHANNEL_REPLIES_MAX && (waiting == 0 || busy == CHANNEL_REPLIES_MAX), "{busy} busy, {waiting} waiting");
+  }
+}
+
+impl Job {
+  fn is_task(&self) -> bool {
+    self.kind == Kind::Task
   }
 }
 

@@ -241,7 +241,21 @@ impl Run {
         let call = self.known_call(task, call, |call| call.status == CallStatus::Started)?;
         Some(tasks::checkpoint(task, self.execution(task, false), call, "half").into())
       }
-      _ => None,
+      Happening::Start(_)
+      | Happening::Ask(_)
+      | Happening::Instruct(_)
+      | Happening::Pause(_)
+      | Happening::Resume(_)
+      | Happening::Stop(_)
+      | Happening::Loss(..)
+      | Happening::Yield(..)
+      | Happening::Failure(..)
+      | Happening::Loop(..)
+      | Happening::Desktop(..)
+      | Happening::Concurrency(_)
+      | Happening::Message
+      | Happening::Turn(..)
+      | Happening::CarryOn(_) => None,
     }
   }
 
