@@ -97,7 +97,7 @@ mod tests {
       agent,
       name: "a.txt".to_owned(),
       media_type: "text/plain".to_owned(),
-      size: i64::try_from(staged.size).unwrap(),
+      size: staged.size,
       sha256: staged.sha256,
     };
     uploads::put(&db.pool, &row).await.unwrap();

@@ -6,18 +6,8 @@ use super::expect_none;
 use super::tree::{self, root};
 
 /// What a newcomer looks for in the README.
-const README_NAMES: [&str; 10] = [
-  "infra/up",
-  "infra/down",
-  "infra/test",
-  "CONTRIBUTING.md",
-  "ssh -L",
-  "infra/up --restart",
-  "pa account add",
-  "pa token link",
-  "sendMessage",
-  "just bench",
-];
+const README_NAMES: [&str; 10] =
+  ["infra/up", "infra/down", "infra/test", "CONTRIBUTING.md", "ssh -L", "infra/up --restart", "pa account add", "pa token link", "sendMessage", "just bench"];
 /// What is described step by step for whoever changes it.
 const CONTRIBUTING_NAMES: [&str; 4] = ["an event", "a projection", "a tool", "a channel"];
 
@@ -50,7 +40,7 @@ fn the_readme_answers_a_newcomer() {
 
 #[test]
 fn the_scripts_of_the_readme_exist() {
-  let script = Regex::new(r"`?\b(infra/[a-z-]+(?:/[a-z-]+)?)\b").expect("the pattern is valid");
+  let script = Regex::new(r"`?\b(infra/[a-z-]+(?:/[a-z-]+)?(?:\.[a-z]+)?)\b").expect("the pattern is valid");
   let readme = tree::read("README.md");
   let problems: Vec<_> = script.captures_iter(&readme).map(|found| found[1].to_owned()).filter(|path| !root().join(path).exists()).collect();
   expect_none("README.md names a script that is not there", &problems);

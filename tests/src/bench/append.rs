@@ -1,6 +1,6 @@
 //! append: sealed, chained decisions into the embedded log, beside a raw multi-row insert of the same bytes.
 //!
-//! Both sides: 64 callers who each append one decision of four 1 KB records and wait until it is durable; two lanes that commit what waits in one statement. The
+//! Both sides: 64 callers who each append one decision of four 1 KB records and wait until it is durable; lanes that commit what waits in one statement. The
 //! control's callers hand in finished records; ours compose, chain, seal and hash them first. The CPU is this process's: callers, sealing, driver, no Postgres.
 
 use std::sync::Arc;

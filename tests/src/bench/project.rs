@@ -1,6 +1,6 @@
 //! project: a backlog of eight partitions into the read model, beside the same statements with batches that were folded before.
 //!
-//! Ours are the projector's own steps: read, open, decode, fence, fold, commit; two partitions at a time, as in the product. The control commits the batches that an
+//! Ours are the projector's own steps: read, open, decode, fence, fold, commit; two partitions at a time. The control commits the batches that an
 //! earlier pass folded, of the same sizes, through the same store into tables of its own, also two at a time.
 
 use std::collections::BTreeMap;

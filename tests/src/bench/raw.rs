@@ -1,7 +1,7 @@
 //! The control: what a rival would write who needs nothing but ordered, durable rows.
 //!
-//! The same tables as the embedded log (in a database of its own), the same head row locked by each append, the same two lanes that take what waits and commit it in one
-//! statement; `UNNEST`, prepared once, a connection a lane. It seals nothing, encodes nothing, checks nothing: it is handed finished bytes.
+//! The same tables as the embedded log (in a database of its own), the same head row locked by each append, two lanes that take what waits and commit it in one
+//! statement, each while the other waits for the disk; `UNNEST`, prepared once, a connection a lane. It seals nothing, encodes nothing, checks nothing: it is handed finished bytes.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// As the embedded log's.
+/// The embedded log has one for each stream; a rival who writes nothing else would take two.
 const LANES: u16 = 2;
 const LANE_QUEUE: usize = 1_024;
 const BATCH_RECORDS_MAX: usize = 1_024;

@@ -6,6 +6,7 @@
 mod chromium;
 mod looks;
 mod offline;
+mod signing;
 mod talking;
 mod writing;
 

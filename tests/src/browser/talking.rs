@@ -132,8 +132,28 @@ async fn a_reply_is_stopped_and_a_failed_message_tried_again() {
   browser.find("[data-testid=status-waiting]").await;
   browser.click("[data-testid=stop]").await;
   browser.shows_message("AGENT", "STOPPED", "These words stay").await;
-  browser.find("[data-testid=status-stopped]").await;
+  // Said once, under the words that came, with the way back beside it.
+  browser.says("[data-testid=status-stopped]", "You stopped the reply here.").await;
+  let said =
+    browser.run("return [...document.querySelectorAll('.under')].map((line) => line.innerText).filter((line) => /stop|complete/i.test(line)).length").await;
+  assert_eq!(said, 1);
   browser.shows_message("AGENT", "POSTED", "re: and this waits").await;
   browser.gone("[data-testid=stop]").await;
   hold.release();
+}
+
+/// A screen reader hears a finished reply as plain words, and nothing of one that is being written.
+#[tokio::test]
+async fn a_screen_reader_hears_finished_replies_without_marks() {
+  let (model, hold) = Model::holding("aloud", "**Read** `this`", " and [that](https://example.org)").await;
+  let product = Setup::new().await.model(&model).start().await;
+  let browser = Browser::start().await;
+  browser.sign_in(&product).await;
+  browser.say("aloud").await;
+  browser.shows("the beginning", |shown| shown.iter().any(|entry| entry.status == "WRITING" && entry.text == "Read this")).await;
+  let heard = async || browser.run("return document.querySelector('[data-testid=announcer]').textContent").await;
+  assert_eq!(heard().await, "");
+  hold.release();
+  browser.shows_message("AGENT", "POSTED", "Read this and that").await;
+  eventually("it is read aloud", async || (heard().await == "Agent: Read this and that").then_some(())).await;
 }

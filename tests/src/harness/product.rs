@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pa_store::testing::TestDb;
 use serde_json::Value;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -274,6 +274,16 @@ impl Product {
     assert_eq!(added.code, Some(0), "{}{}", added.out, added.err);
     let token = added.out.lines().find_map(|line| line.strip_prefix("token=")).expect("it prints a token");
     Client::new(&self.url, token)
+  }
+
+  /// Lets whoever reads the conversation wait, the tools too, until this is dropped: a step that takes no time can't be seen. Nothing is projected meanwhile.
+  pub(crate) async fn hold_conversation(&self) -> Transaction<'static, Postgres> {
+    let mut held = self.setup.pool().begin().await.expect("the database answers");
+    let name = "SELECT schema_name::text FROM information_schema.schemata WHERE schema_name LIKE 'read\\_%' LIMIT 1";
+    let schema: String = sqlx::query_scalar(name).fetch_one(&mut *held).await.expect("there is a read schema");
+    let lock = format!("LOCK TABLE {schema}.entries IN ACCESS EXCLUSIVE MODE");
+    sqlx::query(AssertSqlSafe(lock)).execute(&mut *held).await.expect("the table can be locked");
+    held
   }
 
   /// The whole log, opened.

@@ -11,10 +11,14 @@ async fn on_kafka() -> Setup {
   Setup::new().await.env("PA_KAFKA_BROKERS", &kafka.brokers).env("PA_KAFKA_PREFIX", &kafka.prefix)
 }
 
+/// What a browser sends with, by hand.
+fn browser() -> reqwest::Client {
+  reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(std::time::Duration::from_secs(20)).build().unwrap()
+}
+
 /// Presses the button of the sign-in link; the session's cookie.
 async fn sign_in(product: &Product) -> String {
-  let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-  let answer = browser.post(&product.sign_in).header("origin", &product.url).send().await.unwrap();
+  let answer = browser().post(&product.sign_in).header("origin", &product.url).send().await.unwrap();
   assert!(answer.status().is_redirection() || answer.status().is_success(), "{}", answer.status());
   let cookie = answer.headers().get("set-cookie").expect("a session").to_str().unwrap();
   cookie.split(';').next().unwrap().to_owned()
@@ -35,7 +39,7 @@ async fn on_kafka_nothing_that_was_accepted_is_lost_by_a_kill() {
   let model = Model::echo().await;
   let mut product = on_kafka().await.model(&model).start().await;
   let cookie = sign_in(&product).await;
-  let page = reqwest::Client::new().post(format!("{}/graphql", product.url)).header("cookie", &cookie).header("origin", &product.url);
+  let page = browser().post(format!("{}/graphql", product.url)).header("cookie", &cookie).header("origin", &product.url);
   let answer = page.json(&serde_json::json!({ "query": "{ viewer { __typename } }" })).send().await.unwrap();
   assert_eq!(answer.status(), 200, "the session is good");
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::sound;
-use crate::harness::{Model, Setup, within};
+use crate::harness::{Client, Model, Setup, within};
 
 /// The subscription is gone for ten events and the backend is killed meanwhile: it resumes by its cursor, each row once in its newest state.
 ///
@@ -105,4 +106,37 @@ async fn a_query_at_a_position_waits_for_it_or_says_that_it_is_stale() {
   assert_eq!((status, &answer["extensions"]["stale"]), (200, &json!(true)), "{answer}");
   owner.settled().await;
   sound(&product);
+}
+
+/// A token that is reset by another process ends what it had opened, within seconds, whether by the token itself or by a browser's session.
+#[tokio::test]
+async fn a_reset_token_ends_open_subscriptions_within_seconds() {
+  let model = Model::echo().await;
+  // The product's own token, because one from the environment is changed there.
+  let product = Setup::new().await.model(&model).env("PA_OWNER_TOKEN", "").start().await;
+  let shown = product.tool(&["token", "show"]);
+  let owner = Client::new(&product.url, shown.out.trim());
+  let signed_in = owner.http.post(&product.sign_in).header("origin", &product.url).send().await.unwrap();
+  let cookie = signed_in.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+  let mut by_token = owner.updates(Some(&owner.position().await)).await;
+  let mut by_cookie = owner.socket(&[("cookie", &cookie), ("origin", &product.url)]).await.unwrap();
+  by_cookie.say(json!({ "type": "connection_init" })).await;
+  assert_eq!(by_cookie.hears().await.unwrap()["type"], "connection_ack");
+  by_cookie.subscribe(None).await;
+
+  let reset = product.tool(&["token", "reset"]);
+  assert_eq!(reset.code, Some(0), "{}", reset.err);
+  let since = Instant::now();
+  for socket in [&mut by_token, &mut by_cookie] {
+    let code = loop {
+      if let Err(code) = socket.hears().await {
+        break code;
+      }
+    };
+    assert_eq!(code, 4403);
+  }
+  // Two seconds between two looks, and a busy machine; it was five minutes when each socket looked for itself.
+  assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+  let again = Client::new(&product.url, reset.out.trim());
+  again.send("with the new token").await.id();
 }

@@ -67,6 +67,7 @@ pub(crate) struct SettingsPayload {
   user_errors: Vec<UserError>,
 }
 
+/// All changes. An error with the code `UNCONFIRMED` says that nobody knows yet whether the request was accepted: sent again with the same request key, it can not be doubled, and its decision is told.
 #[Object]
 impl Mutation {
   /// Puts a message into a conversation (without an id: the main one). The text may be empty when there are attachments.

@@ -242,11 +242,18 @@ impl Agents {
 
   /// Goes past a decision of a loaded agent that was erased. What is left of it is its tombstone: a later input must not begin ordinals and chain anew.
   pub(super) fn bury(&mut self, decision: &DecisionHead, chain: [u8; 32]) {
-    let agent = decision.agent;
     self.pass(decision, chain);
+    self.entomb(decision.agent);
+    if let Some(entry) = self.agents.get_mut(&decision.agent) {
+      entry.at = entry.at.max(decision.at);
+    }
+  }
+
+  /// Leaves nothing of a loaded agent but its tombstone: its keys are gone, also if the log has lost its erasure.
+  pub(super) fn entomb(&mut self, agent: AgentId) {
     if let Some(entry) = self.agents.get_mut(&agent) {
       entry.become_a_tombstone();
-      entry.at = entry.at.max(decision.at);
+      self.changed.insert((agent, ROOT));
     }
     self.drains(agent, false);
     self.things.retain(|(owner, _), _| *owner != agent);

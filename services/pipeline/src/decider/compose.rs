@@ -116,6 +116,9 @@ impl Term {
   /// Decides one input under (`epoch`, `seq`…), folds the decision, and returns its records. Root and thing are loaded.
   pub(super) async fn decide(&mut self, asked: &Asked, epoch: i64, seq: i64) -> Result<Composed, End> {
     let agent = asked.meta.agent;
+    if matches!(asked.content, Content::Erased) {
+      self.agents.entomb(agent);
+    }
     let entry = self.agents.agent(agent);
     let at = Timestamp(entry.at.0.max(self.parts.clock.now().0));
     let first_index = if asked.held { held_index(entry.quarantined.get(&asked.meta.id).copied().unwrap_or_default()) } else { 0 };

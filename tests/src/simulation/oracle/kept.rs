@@ -1,6 +1,6 @@
 //! What is derived equals what the log gives when it is read from its beginning: checkpoints, read models, workers' views.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pa_domain::state::Life;
 use pa_domain::{AgentId, Event, Root, Thing, Timestamp};
@@ -33,6 +33,8 @@ struct Upto {
   ends: HashMap<AgentId, (i64, [u8; 32], Timestamp)>,
   /// Where the events of erased agents go on.
   buried: HashMap<AgentId, (i64, [u8; 32])>,
+  /// Those whose erasure stands in the log: a cut may have taken it while the keys are gone for good.
+  erasures: HashSet<AgentId>,
   /// The first input decided under each key.
   keys: HashMap<(AgentId, String, [u8; 32]), Uuid>,
   causes: BTreeMap<Position, Uuid>,
@@ -53,6 +55,9 @@ impl Upto {
         Item::Decision(decision) if decision.last < position => upto.decision(decision),
         Item::Erased(unopened) if unopened.last < position => {
           upto.buried.insert(unopened.agent, (unopened.ordinal + i64::from(unopened.parts) - 1, unopened.chain()));
+          if unopened.last_stored().record.type_name.starts_with("pa.agent.AgentErased.") {
+            upto.erasures.insert(unopened.agent);
+          }
         }
         Item::Erased(_) | Item::Unreadable { .. } | Item::Void(_) | Item::Announced(_) | Item::Decision(_) => {}
       }
@@ -110,7 +115,8 @@ pub(in super::super) fn checkpoint(accepted: &Accepted, shared: &Shared) -> Resu
   for (agent, (ordinal, chain)) in &upto.buried {
     let state = rows.things.get(&(part, *agent, Uuid::nil())).ok_or_else(|| format!("the checkpoint of {part} lacks the tombstone of {agent}"))?;
     let (kept, _) = postcard::take_from_bytes::<Kept>(state).map_err(|error| format!("the tombstone of {agent}: {error}"))?;
-    let tombstone = Kept { root: Root { life: Life::Erased, ..Root::default() }, ordinal: *ordinal, chain: *chain, at: kept.at };
+    let root = if upto.erasures.contains(agent) { Root { life: Life::Erased, ..Root::default() } } else { kept.root.clone() };
+    let tombstone = Kept { root, ordinal: *ordinal, chain: *chain, at: kept.at };
     ensure!(kept == tombstone, "the checkpoint of {part} has for the erased {agent} {kept:?} and the log gives {tombstone:?}");
   }
   for ((agent, thing), folded) in &upto.folded.things {

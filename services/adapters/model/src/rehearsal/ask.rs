@@ -42,7 +42,7 @@ impl Ask {
       said.split_off(said.len().saturating_sub(EARLIER_MAX)).iter().map(|said| split(said).0).filter(|words| !words.is_empty()).collect();
     // A file without a word is answered in the language of the words before.
     let language = language_of(if words.is_empty() { earlier.last().map_or("", String::as_str) } else { &words });
-    Self { language, attachments, words, system, pictures, earlier }
+    Self { words, language, system, attachments, pictures, earlier }
   }
 
   /// Says whether one of the words stands in the message: English ones as whole words, Chinese ones anywhere.
