@@ -79,8 +79,7 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Vec<Change> {
     Event::Execution(event) => of_execution(meta, event),
     Event::Call(event) => of_call(meta, event).into_iter().collect(),
     // A task's goal, instructions, checkpoints and outputs are entries of its own conversation: the projection of task entries shows them.
-    Event::Task(_) => Vec::new(),
-    Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => Vec::new(),
+    Event::Task(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => Vec::new(),
   }
 }
 

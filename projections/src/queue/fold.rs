@@ -68,8 +68,7 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<Change> {
     Event::Execution(event) => of_execution(meta, event),
     Event::Call(event) => of_call(meta, event),
     // A task's turn (`TaskRunRequested`) and its ends become jobs here with the worker that carries tasks out.
-    Event::Task(_) => None,
-    Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
+    Event::Task(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
   }
 }
 
