@@ -1,6 +1,6 @@
 //! Who wants to know when the read model has moved, and how far each agent is.
 //!
-//! One [`Live`] for each process. Where the process projects, commits are told in memory; elsewhere [`follow`] learns of them from the database. Invariants:
+//! One [`Live`] for each process. Where the process projects, commits are told in memory; elsewhere `follow` learns of them from the database. Invariants:
 //! - A signal comes after its commit, so whoever reads then sees it. The order for a subscription is: watch, read what there is, then wait.
 //! - Ordinals that are told only grow; a signal may be missed by nobody, but several may arrive as one.
 //! - Nothing here waits while it holds a connection.
@@ -70,7 +70,7 @@ impl Live {
     Self::new(true)
   }
 
-  /// For a process that does not: commits come from [`follow`].
+  /// For a process that does not: commits come from `follow`.
   pub fn remote() -> Self {
     Self::new(false)
   }

@@ -1,8 +1,8 @@
 //! The rules of Personal Agent, pure: no clock, no randomness, no I/O, no async.
 //!
 //! An *input* is a command (may be refused) or a report from outside (can't be refused, only be a repeat). An *event* is what was concluded, a fact in the past
-//! tense. [`decide`] turns an input into one decision of 1 to 64 events; [`evolve`] folds events into state, and is the only replay: `decide` is never run on
-//! history. A folder is a context; [`route`] is the only wiring between things. Start with [`meta`], then [`conversation`], [`execution`] and [`task`].
+//! tense. `decide` turns an input into one decision of 1 to 64 events; `evolve` folds events into state, and is the only replay: `decide` is never run on
+//! history. A folder is a context; `route` is the only wiring between things. Start with [`meta`], then [`conversation`], [`execution`] and [`task`].
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

@@ -4,10 +4,10 @@
 //! Appends: `pa.inputs` (asks and reports of executions, steps and calls)
 //! Effects: model requests, tool calls, pieces of replies in `pa.stream`
 //!
-//! A claim chooses who asks and the log grants: [`claim`] writes a lease row, appends `ExecutionAsked`, and a [`turn`] works only after it has read the
+//! A claim chooses who asks and the log grants: `claim` writes a lease row, appends `ExecutionAsked`, and a `turn` works only after it has read the
 //! `ExecutionStarted` that its own ask caused. From then on the log decides everything: what the model said is recorded step by step, each call has its own permit,
 //! the final text is a fact or refused. A turn that was lost, stopped or cut off drops its model request at once and publishes nothing more; the next execution goes
-//! on from the record ([`progress`]). What this stage knows of the outside stands in [`ports`].
+//! on from the record (`progress`). What this stage knows of the outside stands in [`ports`].
 
 mod asks;
 mod claim;

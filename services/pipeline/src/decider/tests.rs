@@ -246,10 +246,17 @@ async fn an_erased_agent_is_gone_and_its_inputs_harm_nobody() {
   while !matches!(process.ring.get(agent).await.unwrap(), pa_store::keys::Lookup::Erased(_)) {
     tokio::time::sleep(Duration::from_millis(10)).await;
   }
-  process.appender.append(&[late]).await.unwrap();
+  let late = [late];
+  process.appender.append(&late).await.unwrap();
   assert_eq!(names(process.say(other, "still here", "b1").await.as_ref())[0], "pa.conversation.MessageAdmitted");
   process.stop().await;
   let process = Process::start(&db, &master).await;
+  process.appender.append(&late).await.unwrap();
   assert_eq!(names(process.say(other, "after a restart", "b2").await.as_ref())[0], "pa.conversation.MessageAdmitted");
   process.stop().await;
+  let log = PostgresLog::open(&db.database, PARTITIONS, true).await.unwrap();
+  for partition in 0..PARTITIONS {
+    let broken = crate::projector::chains::check(&*log, partition, i64::MAX).await.unwrap();
+    assert!(broken.is_empty(), "what comes after the erasure goes on from its tombstone: {broken:?}");
+  }
 }

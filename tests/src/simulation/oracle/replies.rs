@@ -68,8 +68,7 @@ impl Agent {
     match &recorded.event {
       Event::Conversation(ConversationEvent::MessageAdmitted(admitted)) => drop(self.chains.insert(admitted.message.into(), core.correlation)),
       // The owner's own stop begins another chain.
-      Event::Execution(ExecutionEvent::ExecutionStopped(_)) => {}
-      Event::Execution(event) => {
+      Event::Execution(event) if !matches!(event, ExecutionEvent::ExecutionStopped(_)) => {
         let message = self.chains.get(&event.job());
         ensure!(
           message == Some(&core.correlation),
@@ -79,8 +78,15 @@ impl Agent {
           core.correlation
         );
       }
-      Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {
-      }
+      Event::Account(_)
+      | Event::Agent(_)
+      | Event::Call(_)
+      | Event::Conversation(_)
+      | Event::Execution(_)
+      | Event::Log(_)
+      | Event::Settings(_)
+      | Event::Task(_)
+      | Event::Timer(_) => {}
     }
     Ok(())
   }

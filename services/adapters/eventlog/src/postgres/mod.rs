@@ -112,7 +112,10 @@ async fn establish(pool: &PgPool, partitions: Partition, sealed: bool) -> Result
     None => identity::create(pool, &wanted).await.map_err(away)?,
   };
   if found.kind != wanted.kind {
-    return Err(LogError::Unusable(format!("this database belongs to a log of kind {} (`pa log copy`, which could move it to another kind, is not there yet)", found.kind)));
+    return Err(LogError::Unusable(format!(
+      "this database belongs to a log of kind {} (`pa log copy`, which could move it to another kind, is not there yet)",
+      found.kind
+    )));
   }
   if found.partitions != wanted.partitions {
     return Err(LogError::Unusable(format!(
@@ -121,7 +124,10 @@ async fn establish(pool: &PgPool, partitions: Partition, sealed: bool) -> Result
     )));
   }
   if found.sealed != sealed {
-    return Err(LogError::Unusable("sealing was chosen otherwise when this log was created: set PA__LOG__SEALED as it was then (`pa log copy`, which could change it, is not there yet)".into()));
+    return Err(LogError::Unusable(
+      "sealing was chosen otherwise when this log was created: set PA__LOG__SEALED as it was then (`pa log copy`, which could change it, is not there yet)"
+        .into(),
+    ));
   }
   let partitions = Partition::try_from(found.partitions).map_err(|_| LogError::Unusable("the number of partitions is out of range".into()))?;
   Ok(Identity { kind: found.kind, id: found.id, partitions, sealed: found.sealed })

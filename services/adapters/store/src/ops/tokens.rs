@@ -147,13 +147,12 @@ pub async fn find(pool: &PgPool, token: &str, kinds: &[Kind]) -> Result<Option<F
 /// Which of these tokens, all found before, count no longer: one statement for all the connections of a process.
 pub async fn ended(pool: &PgPool, hashes: &[TokenHash]) -> Result<Vec<TokenHash>, Error> {
   let asked: Vec<&[u8]> = hashes.iter().map(|hash| hash.0.as_slice()).collect();
-  let holding: Vec<Vec<u8>> = sqlx::query_scalar(
-    "SELECT hash FROM ops.tokens WHERE hash = ANY($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())",
-  )
-  .bind(asked)
-  .fetch_all(pool)
-  .await
-  .map_err(reading("look which tokens still count"))?;
+  let holding: Vec<Vec<u8>> =
+    sqlx::query_scalar("SELECT hash FROM ops.tokens WHERE hash = ANY($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())")
+      .bind(asked)
+      .fetch_all(pool)
+      .await
+      .map_err(reading("look which tokens still count"))?;
   let holding: HashSet<Vec<u8>> = holding.into_iter().collect();
   Ok(hashes.iter().filter(|hash| !holding.contains(hash.0.as_slice())).copied().collect())
 }
