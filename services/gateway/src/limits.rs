@@ -36,7 +36,7 @@ pub(crate) const PAGE_MAX: i32 = 200;
 pub(crate) const PAGE_DEFAULT: i32 = 50;
 /// Characters of a request key: a UUID has 36; a key of a careful script has room.
 pub(crate) const REQUEST_KEY_CHARS_MAX: usize = 200;
-/// How long a mutation waits for its decision, and a query for `atLeast` (design.md 4 and 7).
+/// How long a mutation waits for its decision, a query for `atLeast`, and a subscription for its cursor (design.md 4 and 7).
 pub(crate) const DECISION_WITHIN: Duration = Duration::from_secs(2);
 /// How long a request waits for storage that is away, so that a restart of the database is a pause and no error; and the pause between two tries, of which each may
 /// find one more connection dead.
