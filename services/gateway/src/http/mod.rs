@@ -21,7 +21,7 @@ use crate::auth::sign_in;
 use crate::edge::Edge;
 use crate::{files, graphql, socket};
 
-pub use operations::{Metrics, Readiness, operations};
+pub use operations::{Metrics, Readiness, operations, starting};
 pub use serve::serve;
 
 /// Bytes from which on compressing saves a packet.
