@@ -9,6 +9,10 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub(crate) const DISCARDED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long the rest of a refused body is awaited: what common servers give a slow line.
 pub(crate) const DISCARD_WITHIN: Duration = Duration::from_secs(30);
+/// Bytes of a body that nobody wanted which are taken in before the answer goes out, so that the connection can be used again, and the time for them: a small request
+/// that is on its way already. Beyond either the answer says that the connection closes.
+pub(crate) const REST_BYTES_MAX: u64 = 256 * 1024;
+pub(crate) const REST_WITHIN: Duration = Duration::from_millis(500);
 /// Time for a whole GraphQL request to arrive: 2 MiB over a slow line.
 pub(crate) const REQUEST_WITHIN: Duration = Duration::from_mins(1);
 /// Time for a whole file to arrive: 20 MiB over a slow line.

@@ -8,6 +8,7 @@ pub(crate) mod body;
 pub(crate) mod headers;
 mod hooks;
 pub(crate) mod operations;
+mod rest;
 mod serve;
 pub(crate) mod trace;
 
