@@ -2,6 +2,9 @@
 //!
 //! A decision is folded whole before any of it is merged, so a fold that fails leaves nothing of its decision behind. Whoever fails is parked: the agent's later
 //! facts are skipped, in this batch and in all that follow, until its rows are built anew.
+//!
+//! An agent's events are folded one after the other, without a gap. Where an agent stands is in the tables alone: a batch says what it took for granted ([`Before`]), and
+//! a commit writes nothing where that is not so.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +14,15 @@ use pa_domain::{AgentId, Event, agent};
 use super::{Argument, Fact, Parts, Projection};
 use crate::system::{self, Parking};
 use crate::{accounts, audit, conversation, indicator, queue, settings, timers, usage};
+
+/// What a batch finds of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+  /// It stands at this ordinal; 0 for none.
+  At(i64),
+  /// It is parked: the batch skips it.
+  Parked,
+}
 
 /// What one fact changes, for each projection.
 #[derive(Debug, Default)]
@@ -57,6 +69,10 @@ pub struct Batch {
   parked: BTreeMap<AgentId, Parking>,
   /// Parked before this batch or in it: the ordinal from which on facts are skipped.
   skipped: BTreeMap<AgentId, i64>,
+  /// What the tables must hold of each agent that the batch meets, or its rows do not follow those that are there.
+  before: BTreeMap<AgentId, Before>,
+  /// Each agent's newest ordinal, when it was read beforehand.
+  known: Option<BTreeMap<AgentId, i64>>,
   facts: usize,
 }
 
@@ -82,8 +98,17 @@ impl Batch {
       erased: BTreeSet::new(),
       parked: BTreeMap::new(),
       skipped: parked.clone(),
+      before: BTreeMap::new(),
+      known: None,
       facts: 0,
     }
+  }
+
+  /// With each agent's newest ordinal as it was read (none: 0): whoever's events do not go on from there is parked. Without it the commit finds out, and writes nothing.
+  #[must_use]
+  pub fn after(mut self, progress: BTreeMap<AgentId, i64>) -> Self {
+    self.known = Some(progress);
+    self
   }
 
   /// Folds a whole decision in. All facts of a decision are of one agent.
@@ -93,8 +118,12 @@ impl Batch {
     if facts.iter().any(|fact| matches!(fact.event, Event::Agent(agent::Event::AgentErased(_)))) {
       return self.erase(agent);
     }
-    if self.erased.contains(&agent) || self.skipped.contains_key(&agent) {
+    if self.erased.contains(&agent) || self.skips(agent) {
       return;
+    }
+    let next = self.next(agent, first.meta.ordinal);
+    if let Some((expected, fact)) = (next..).zip(facts).find(|(expected, fact)| *expected != fact.meta.ordinal) {
+      return self.set_aside(first.partition, agent, next, broken(expected, fact.meta.ordinal));
     }
     let fold = self.fold;
     // The folds are pure and their results are thrown away after a panic, so nothing half-changed can be seen.
@@ -112,11 +141,34 @@ impl Batch {
 
   /// Parks an agent from `ordinal` on: its earlier facts count, later ones are skipped.
   pub fn park(&mut self, partition: u16, agent: AgentId, ordinal: i64, error: &str) {
-    if self.skipped.contains_key(&agent) || self.erased.contains(&agent) {
+    if self.erased.contains(&agent) || self.skips(agent) {
       return;
     }
-    self.skipped.insert(agent, ordinal);
-    self.parked.insert(agent, Parking { partition, from: ordinal, error: error.to_owned() });
+    let next = self.next(agent, ordinal);
+    let error = if next == ordinal { error.to_owned() } else { broken(next, ordinal) };
+    self.set_aside(partition, agent, next, error);
+  }
+
+  /// Says whether an agent is parked, and notes what that was judged by.
+  fn skips(&mut self, agent: AgentId) -> bool {
+    let skips = self.skipped.contains_key(&agent);
+    if skips {
+      self.before.entry(agent).or_insert(Before::Parked);
+    }
+    skips
+  }
+
+  /// The ordinal that an agent's next event has. The first event that a batch meets of an agent is taken as it comes, here `found`, unless it is known where it stands.
+  fn next(&mut self, agent: AgentId, found: i64) -> i64 {
+    let stands = || self.known.as_ref().map_or(found - 1, |known| known.get(&agent).copied().unwrap_or(0));
+    let before = self.progress.get(&agent).copied().unwrap_or_else(stands);
+    self.before.entry(agent).or_insert(Before::At(before));
+    before + 1
+  }
+
+  fn set_aside(&mut self, partition: u16, agent: AgentId, from: i64, error: String) {
+    self.skipped.insert(agent, from);
+    self.parked.insert(agent, Parking { partition, from, error });
   }
 
   /// Takes every row of an agent away, and that it was parked.
@@ -132,12 +184,18 @@ impl Batch {
     self.progress.remove(&agent);
     self.parked.remove(&agent);
     self.skipped.remove(&agent);
+    self.before.remove(&agent);
     self.erased.insert(agent);
   }
 
   /// The newest ordinal of each agent that this batch moves.
   pub fn progress(&self) -> impl Iterator<Item = (AgentId, i64)> {
     self.progress.iter().map(|(agent, ordinal)| (*agent, *ordinal))
+  }
+
+  /// What the tables must hold of each agent that this batch meets.
+  pub fn before(&self) -> impl Iterator<Item = (AgentId, Before)> {
+    self.before.iter().map(|(agent, before)| (*agent, *before))
   }
 
   /// Agents whose facts are skipped from now on.
@@ -203,6 +261,11 @@ impl Batch {
     folded.timers.into_iter().for_each(|change| self.timers.merge(agent, change));
     folded.usage.into_iter().for_each(|change| self.usage.merge(agent, change));
   }
+}
+
+/// What the page shows beside an agent whose events do not follow each other.
+fn broken(next: i64, found: i64) -> String {
+  format!("the chain of events is broken: ordinal {next} expected, {found} found")
 }
 
 /// What a panic said; the page shows it beside the parked agent.

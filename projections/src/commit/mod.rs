@@ -4,6 +4,7 @@
 //! [`ReadStore`] commits a batch if the partition's position is still the expected one. Invariants:
 //! - Rows and position move together or not at all; a commit on another position than the expected one changes nothing and says [`Outcome::Stale`].
 //! - What a batch does to the rows does not depend on where batches begin and end.
+//! - An agent's facts are written in the order of their ordinals and without a gap, judged by the tables: they may have been built anew since they were last looked at.
 //! - An agent whose facts can't be folded or written is parked from that decision on, in the commit that meets it; the other agents go on.
 //!
 //! Next: [`batch`], then [`postgres`].
@@ -22,7 +23,7 @@ use async_trait::async_trait;
 use pa_domain::AgentId;
 use uuid::Uuid;
 
-pub use batch::{Batch, Folded, fold};
+pub use batch::{Batch, Before, Folded, fold};
 pub use fact::{Fact, Mark};
 pub use memory::MemoryStore;
 pub use postgres::PostgresStore;
@@ -66,7 +67,8 @@ pub struct Loaded {
 pub enum Outcome {
   /// Rows and position are written.
   Committed,
-  /// The position is another one than expected: somebody else advanced it. Nothing was written.
+  /// The position is another one than expected (somebody else advanced it), or an agent of the batch stands elsewhere than the batch takes for granted. Nothing was
+  /// written; what is in the tables must be looked at anew.
   Stale,
 }
 
@@ -81,6 +83,9 @@ pub trait ReadStore: Send + Sync + 'static {
   /// # Errors
   /// [`Error::Refused`] when the rows themselves can't be written; an unknown fate is told by [`Error::disposition`], and [`ReadStore::load`] tells what happened.
   async fn commit(&self, partition: u16, expected: &Mark, next: &Mark, batch: &Batch) -> Result<Outcome, Error>;
+
+  /// The newest ordinal of each of these agents; those without one are left out.
+  async fn progress(&self, agents: &[AgentId]) -> Result<BTreeMap<AgentId, i64>, Error>;
 
   /// Tries whether a batch's rows could be written, and writes nothing; `Some` says why not.
   async fn probe(&self, batch: &Batch) -> Result<Option<String>, Error>;

@@ -21,6 +21,7 @@ use crate::Error;
 use crate::error::{reading, writing};
 use crate::live::{Live, look};
 use crate::system::write::{self, Move};
+use crate::system::{Parked, parked, progress_of_many};
 
 /// Statements that are written at the same time: large batches one each, the small ones together. More would cost the two cores of a small machine more than they gain.
 pub const WRITERS: u32 = 2;
@@ -66,6 +67,14 @@ impl PostgresStore {
   /// The read model can't be read.
   pub async fn tell(&self, live: &Live) -> Result<(), Error> {
     look(&self.pool, live).await
+  }
+
+  /// The agents that are parked.
+  ///
+  /// # Errors
+  /// The read model can't be read.
+  pub async fn parked(&self) -> Result<Vec<Parked>, Error> {
+    parked(&self.pool).await
   }
 
   /// Ends its connections.
@@ -125,11 +134,15 @@ impl ReadStore for PostgresStore {
   }
 
   async fn commit(&self, partition: u16, expected: &Mark, next: &Mark, batch: &Batch) -> Result<Outcome, Error> {
-    let moves = Move { partition, expected: expected.clone(), next: next.clone() };
+    let moves = Move { partition, expected: expected.clone(), next: next.clone(), before: batch.before().collect() };
     if batch.facts() >= LARGE {
       return self.write(&[moves], batch.parts()).await;
     }
     self.together.commit(self, moves, batch).await
+  }
+
+  async fn progress(&self, agents: &[AgentId]) -> Result<BTreeMap<AgentId, i64>, Error> {
+    Ok(progress_of_many(&self.pool, agents).await?.into_iter().collect())
   }
 
   async fn probe(&self, batch: &Batch) -> Result<Option<String>, Error> {

@@ -19,6 +19,9 @@ pub struct Exchange {
 impl Exchange {
   pub(super) async fn begin(pool: &PgPool, into: &ReadSchema, partition: u16) -> Result<Self, Error> {
     let mut tx = pool.begin().await.map_err(reading("begin to exchange an agent's rows"))?;
+    // The table and not only the row: who waits for a row has looked at the agents before, and would go on from how they were then.
+    let text = format!("LOCK TABLE {}.projection_position IN EXCLUSIVE MODE", into.name());
+    sqlx::query(AssertSqlSafe(text)).execute(&mut *tx).await.map_err(reading("hold the positions of the read model"))?;
     let mark = position(&mut tx, into, partition, "FOR UPDATE").await?;
     Ok(Self { tx, into: into.clone(), mark })
   }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use pa_domain::AgentId;
 
-use crate::commit::Mark;
 use crate::commit::statement::{Argument, Parts, Statement, short};
+use crate::commit::{Before, Mark};
 use crate::live::HINT_CHANNEL;
 
 /// An agent whose facts are skipped from an ordinal on.
@@ -20,18 +20,34 @@ pub struct Parking {
 /// Bytes of an error that are kept; the whole of it is in the process's own log.
 const ERROR_BYTES_MAX: usize = 1_000;
 
+/// No agent of a batch stands elsewhere than the batch takes for granted: at an ordinal, or parked where there is none.
+macro_rules! in_order {
+  () => {
+    "NOT EXISTS (SELECT FROM unnest(?, ?) AS b(agent, ordinal) LEFT JOIN agent_progress a ON a.agent = b.agent LEFT JOIN parked k ON k.agent = b.agent \
+     WHERE CASE WHEN b.ordinal IS NULL THEN k.agent IS NULL ELSE k.agent IS NOT NULL OR coalesce(a.ordinal, 0) <> b.ordinal END)"
+  };
+}
+
 /// Moves the partition where it stands at the expected position; whoever comes second waits here for the row, and then finds it elsewhere.
-const MOVE: &str = "WITH committed AS (UPDATE projection_position SET next_position = ?, epoch = ?, seq = ?, last = ? \
-  WHERE part = ? AND next_position = ? AND epoch = ? AND seq = ? AND last = ? RETURNING part)";
+const MOVE: &str = concat!(
+  "WITH committed AS (UPDATE projection_position SET next_position = ?, epoch = ?, seq = ?, last = ? \
+  WHERE part = ? AND next_position = ? AND epoch = ? AND seq = ? AND last = ? AND ",
+  in_order!(),
+  " RETURNING part)"
+);
 
 /// Moves several partitions if every one of them stands at the expected position: the rows are held first, in the order of partitions, so that two who move the same
 /// ones can't wait for each other.
-const MOVE_ALL: &str = "WITH held AS MATERIALIZED (SELECT p.part FROM unnest(?, ?, ?, ?, ?) AS w(part, next_position, epoch, seq, last) \
+const MOVE_ALL: &str = concat!(
+  "WITH held AS MATERIALIZED (SELECT p.part FROM unnest(?, ?, ?, ?, ?) AS w(part, next_position, epoch, seq, last) \
   JOIN projection_position p ON p.part = w.part AND p.next_position = w.next_position AND p.epoch = w.epoch AND p.seq = w.seq AND p.last = w.last \
   ORDER BY p.part FOR UPDATE OF p), \
-  committed AS MATERIALIZED (SELECT 1 AS one FROM held HAVING count(*) = ?), \
+  committed AS MATERIALIZED (SELECT 1 AS one FROM held HAVING count(*) = ? AND ",
+  in_order!(),
+  "), \
   moved AS (UPDATE projection_position p SET next_position = w.next_position, epoch = w.epoch, seq = w.seq, last = w.last \
-  FROM committed, unnest(?, ?, ?, ?, ?) AS w(part, next_position, epoch, seq, last) WHERE p.part = w.part)";
+  FROM committed, unnest(?, ?, ?, ?, ?) AS w(part, next_position, epoch, seq, last) WHERE p.part = w.part)"
+);
 
 const COUNT: &str = "SELECT count(*) FROM committed";
 
@@ -47,13 +63,15 @@ pub(crate) struct Move {
   pub(crate) partition: u16,
   pub(crate) expected: Mark,
   pub(crate) next: Mark,
+  /// What the batch takes for granted of its agents.
+  pub(crate) before: Vec<(AgentId, Before)>,
 }
 
 pub(crate) fn moving<'a>(moves: &[Move]) -> Statement<'a> {
   let [one] = moves else {
     let expected = columns(moves, |one| &one.expected);
     let next = columns(moves, |one| &one.next);
-    return Statement::beginning(MOVE_ALL, expected.into_iter().chain([Argument::Long(moves.len() as i64)]).chain(next));
+    return Statement::beginning(MOVE_ALL, expected.into_iter().chain([Argument::Long(moves.len() as i64)]).chain(before(moves)).chain(next));
   };
   let arguments = [
     Argument::Long(one.next.next_position),
@@ -66,7 +84,16 @@ pub(crate) fn moving<'a>(moves: &[Move]) -> Statement<'a> {
     Argument::Long(one.expected.seq),
     Argument::Bytes(one.expected.last.to_vec()),
   ];
-  Statement::beginning(MOVE, arguments)
+  Statement::beginning(MOVE, arguments.into_iter().chain(before(moves)))
+}
+
+fn before<'a>(moves: &[Move]) -> [Argument<'a>; 2] {
+  let ordinal = |before: &Before| match before {
+    Before::At(ordinal) => Some(*ordinal),
+    Before::Parked => None,
+  };
+  let (agents, ordinals) = moves.iter().flat_map(|one| &one.before).map(|(agent, before)| (agent.0, ordinal(before))).unzip();
+  [Argument::Uuids(agents), Argument::OptionalLongs(ordinals)]
 }
 
 fn columns<'a>(moves: &[Move], mark: impl Fn(&Move) -> &Mark) -> [Argument<'a>; 5] {

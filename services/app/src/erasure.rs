@@ -92,14 +92,7 @@ mod tests {
     let upload = SystemIds.new_id();
     let content = futures::stream::iter([Ok(bytes_of("staged"))]);
     let staged = all.blobs.stage(upload, content).await.unwrap();
-    let row = uploads::Upload {
-      id: upload,
-      agent,
-      name: "a.txt".to_owned(),
-      media_type: "text/plain".to_owned(),
-      size: staged.size,
-      sha256: staged.sha256,
-    };
+    let row = uploads::Upload { id: upload, agent, name: "a.txt".to_owned(), media_type: "text/plain".to_owned(), size: staged.size, sha256: staged.sha256 };
     uploads::put(&db.pool, &row).await.unwrap();
     let blob = all.blobs.put(agent, &keys, bytes_of("kept")).await.unwrap();
     all.workspaces.create(agent).await.unwrap();

@@ -67,7 +67,7 @@ async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> 
   match command {
     Command::Up => up::up(config).await.map(|()| ExitCode::SUCCESS),
     Command::Run { roles } => up::run(config, roles).await.map(|()| ExitCode::SUCCESS),
-    Command::Rebuild { agent } => commands::rebuild::run(&config, agent).await.map(|()| ExitCode::SUCCESS),
+    Command::Rebuild { agent } => commands::rebuild::run(&config, agent).await,
     Command::Verify => Ok(commands::verify::run(&config).await),
     Command::Log { command: LogCommand::Tail(filter) } => commands::log::run(&config, &filter, true).await.map(|()| ExitCode::SUCCESS),
     Command::Log { command: LogCommand::Export(filter) } => commands::log::run(&config, &filter, false).await.map(|()| ExitCode::SUCCESS),

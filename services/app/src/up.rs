@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use pa_gateway::{Readiness, operations};
+use pa_gateway::{Readiness, operations, starting};
 use pa_store::data_dir::DataDir;
 use pa_store::ops::nodes::{self, Node};
 use pa_store::private_postgres::Event;
@@ -56,7 +56,8 @@ async fn serve(config: Config, folder: DataDir, chosen: BTreeSet<RoleName>) -> R
   let mut signals = Signals::listen()?;
   let listener = TcpListener::bind(config.listen()?).await.with_context(|| format!("can't listen on PA_LISTEN={}", config.server.listen))?;
   let bound = listener.local_addr().context("find the address that it listens on")?;
-  let alive = operations(readiness.clone(), metrics.clone());
+  let routes = if chosen.contains(&RoleName::Gateway) { starting } else { operations };
+  let alive = routes(readiness.clone(), metrics.clone());
   let early = pa_gateway::serve(again(&listener)?, alive, CancellationToken::new());
   let storage = tokio::select! {
     storage = Storage::process(&config, folder, &mut signals) => storage,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pa_blobs::Blobs;
@@ -12,16 +12,17 @@ use pa_domain::ids::INSTALLATION;
 use pa_eventlog::appender::Appender;
 use pa_eventlog::compose::Composer;
 use pa_eventlog::fence::FenceState;
+use pa_eventlog::meta::partition_of;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::pieces::Pieces;
 use pa_eventlog::seal::Keys;
 use pa_eventlog::tail::Tail;
-use pa_eventlog::{EventLog, Identity};
+use pa_eventlog::{EventLog, Identity, Partition, Stream};
 use pa_pipeline::decider::KeyMaker;
 use pa_projections::live::Live;
 use pa_store::PgPool;
 use pa_store::clock::{Clock, Ids, SystemClock, SystemIds};
-use pa_store::keys::KeyRing;
+use pa_store::keys::{KeyRing, Lookup};
 use pa_store::lease::Holder;
 use pa_store::{ReadSchema, Role};
 use pa_workspace::{TaskUser, Workspaces};
@@ -33,6 +34,9 @@ use crate::storage::Storage;
 
 /// How often it is looked whether a read model that is being built is there.
 const READ_MODEL_LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Records that are read at once to look for an agent.
+const LOOK_RECORDS: usize = 500;
 
 /// What the stages of one process share.
 #[derive(Clone)]
@@ -62,7 +66,7 @@ pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &Cancellatio
   let log = storage.event_log();
   let identity = log.identity().await?;
   let opener = Arc::new(Opener::new(Arc::clone(&storage.keys) as Arc<dyn Keys>, identity.sealed));
-  storage.keys.get_or_create(INSTALLATION).await.context("make the installation's keys")?;
+  keys_of_installation(&storage.keys, log.as_ref(), &identity).await?;
   let ids: Arc<dyn Ids> = Arc::new(SystemIds);
   let tasks = TaskTracker::new();
   let states = saved_states(storage, &identity).await?;
@@ -87,6 +91,37 @@ pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &Cancellatio
     schema,
     tasks,
   })
+}
+
+/// Makes the keys of the installation when its log begins. A log that has records of it was sealed with keys, and others would hide that those are lost.
+async fn keys_of_installation(keys: &KeyRing, log: &dyn EventLog, identity: &Identity) -> Result<()> {
+  let missing = async || anyhow::Ok(matches!(keys.get(INSTALLATION).await?, Lookup::Missing));
+  if missing().await? {
+    let known = knows(log, INSTALLATION, identity.partitions).await.context("look for the installation in the log")?;
+    // Another process may have made them, and appended, after the first look.
+    ensure!(!known || !missing().await?, "agent installation has no key 1, and was not erased: restore the database's backup");
+  }
+  keys.get_or_create(INSTALLATION).await.context("make the installation's keys")?;
+  Ok(())
+}
+
+/// Whether the log has a record of an agent. The installation's are the first in their partition, so little is read.
+async fn knows(log: &dyn EventLog, agent: AgentId, partitions: Partition) -> Result<bool> {
+  let partition = partition_of(agent, partitions);
+  for stream in [Stream::Events, Stream::Inputs] {
+    let mut from = 0;
+    loop {
+      let records = log.read(stream, partition, from, LOOK_RECORDS).await?;
+      let Some(last) = records.last() else { break };
+      from = last.position + 1;
+      for stored in records.iter() {
+        if stored.meta()?.core.agent == agent {
+          return Ok(true);
+        }
+      }
+    }
+  }
+  Ok(false)
 }
 
 /// Where the tail begins to look for the end: the decider's checkpoints, which lie at most a thousand records behind it.
@@ -121,7 +156,12 @@ impl Shared {
       log: Arc::clone(&self.log),
       opener: Arc::clone(&self.opener),
       keys: Arc::clone(&self.keys) as Arc<dyn Keys>,
-      key_maker: Arc::new(Beginning { keys: Arc::clone(&self.keys), workspaces: Arc::clone(&self.workspaces) }),
+      key_maker: Arc::new(Beginning {
+        keys: Arc::clone(&self.keys),
+        workspaces: Arc::clone(&self.workspaces),
+        schema: self.schema.clone(),
+        reads: self.reads.clone(),
+      }),
       eraser: Arc::new(Everything {
         keys: Arc::clone(&self.keys),
         blobs: Arc::clone(&self.blobs),
@@ -141,11 +181,23 @@ impl Shared {
 struct Beginning {
   keys: Arc<KeyRing>,
   workspaces: Arc<Workspaces>,
+  schema: ReadSchema,
+  reads: PgPool,
+}
+
+impl Beginning {
+  /// Whether the read model has facts of an agent; one that is not built yet tells nothing.
+  async fn has_facts(&self, agent: AgentId) -> Result<bool> {
+    Ok(self.schema.exists(&self.reads).await? && pa_projections::system::progress(&self.reads, agent).await? > 0)
+  }
 }
 
 impl KeyMaker for Beginning {
   fn make(&self, agent: AgentId) -> BoxFuture<'_, Result<()>> {
     async move {
+      if matches!(self.keys.get(agent).await?, Lookup::Missing) {
+        ensure!(!self.has_facts(agent).await?, "agent {agent} has no key 1, and was not erased: restore the database's backup");
+      }
       self.keys.get_or_create(agent).await.context("make an agent's keys")?;
       self.workspaces.create(agent).await.map(|_| ()).context("make an agent's workspace")
     }

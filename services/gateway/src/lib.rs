@@ -10,7 +10,8 @@
 //! - What was appended is never reported as not accepted, and what certainly was not is never reported as accepted.
 //! - Memory is bounded however slow or hostile the other side is.
 //!
-//! [`Gateway::new`] takes its [`Parts`]; [`operations`] are the routes of a process without page. Read next: `http/mod.rs`, then `graphql/mod.rs`.
+//! [`Gateway::new`] takes its [`Parts`]; [`operations`] are the routes of a process without page, [`starting`] those of one
+//! whose page is not there yet. Read next: `http/mod.rs`, then `graphql/mod.rs`.
 
 mod auth;
 mod config;
@@ -30,7 +31,7 @@ use axum::Router;
 pub use auth::Places;
 pub use config::{Config, ConfigError};
 pub use edge::{OfferedModel, Parts};
-pub use http::{Metrics, Readiness, operations, serve};
+pub use http::{Metrics, Readiness, operations, serve, starting};
 
 use edge::Edge;
 

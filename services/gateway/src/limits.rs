@@ -9,6 +9,10 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub(crate) const DISCARDED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long the rest of a refused body is awaited: what common servers give a slow line.
 pub(crate) const DISCARD_WITHIN: Duration = Duration::from_secs(30);
+/// Bytes of a body that nobody wanted which are taken in before the answer goes out, so that the connection can be used again, and the time for them: a small request
+/// that is on its way already. Beyond either the answer says that the connection closes.
+pub(crate) const REST_BYTES_MAX: u64 = 256 * 1024;
+pub(crate) const REST_WITHIN: Duration = Duration::from_millis(500);
 /// Time for a whole GraphQL request to arrive: 2 MiB over a slow line.
 pub(crate) const REQUEST_WITHIN: Duration = Duration::from_mins(1);
 /// Time for a whole file to arrive: 20 MiB over a slow line.
@@ -36,7 +40,7 @@ pub(crate) const PAGE_MAX: i32 = 200;
 pub(crate) const PAGE_DEFAULT: i32 = 50;
 /// Characters of a request key: a UUID has 36; a key of a careful script has room.
 pub(crate) const REQUEST_KEY_CHARS_MAX: usize = 200;
-/// How long a mutation waits for its decision, and a query for `atLeast` (design.md 4 and 7).
+/// How long a mutation waits for its decision, a query for `atLeast`, and a subscription for its cursor (design.md 4 and 7).
 pub(crate) const DECISION_WITHIN: Duration = Duration::from_secs(2);
 /// How long a request waits for storage that is away, so that a restart of the database is a pause and no error; and the pause between two tries, of which each may
 /// find one more connection dead.

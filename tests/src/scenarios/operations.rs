@@ -220,6 +220,82 @@ async fn an_unknown_fingerprint_stops_its_partition_and_no_other() {
   }
 }
 
+/// A record whose place was damaged, so that the fence takes it and the rest of its term for a stale decider's: `pa rebuild` and `pa verify` name the first ordinal that
+/// is missing and end with 1, the next start says so, and the others go on.
+#[tokio::test]
+async fn a_rebuild_over_a_damaged_log_ends_with_1_and_names_who_is_parked_where() {
+  let model = Model::echo().await;
+  let mut product = Setup::new().await.model(&model).start().await;
+  let [(damaged, partition), (other, _)] = accounts_apart(&product).await;
+  for client in [&damaged, &other] {
+    client.send("before").await;
+    client.settled().await;
+  }
+  let (agent, _) = agent_of(&damaged).await;
+  product.restart9().await;
+  // A later term has more of it, and that does not follow what is lost.
+  damaged.send("after").await;
+  damaged.settled().await;
+  let dump = product.dump();
+  let lost = dump.events().find(|line| line.agent == agent.to_string() && line.kind == "MessageAdmitted").unwrap();
+  product.terminate().await;
+  damage(&product, partition, lost.offset).await;
+
+  let parked = format!("agent {agent} is parked from ordinal {}: the chain of events is broken", lost.ordinal);
+  for arguments in [&["rebuild"][..], &["rebuild", "--agent", &agent.to_string()]] {
+    let rebuilt = product.tool(arguments);
+    assert_eq!(rebuilt.code, Some(1), "{}{}", rebuilt.out, rebuilt.err);
+    assert_eq!(rebuilt.out.lines().filter(|line| line.contains("parked")).count(), 1, "{}", rebuilt.out);
+    assert!(rebuilt.out.contains(&parked), "{}", rebuilt.out);
+  }
+  let verified = product.tool(&["verify"]);
+  assert_eq!(verified.code, Some(1), "{}{}", verified.out, verified.err);
+  assert!(verified.out.contains(&format!("chain of agent {agent}: broken at ordinal {}", lost.ordinal)), "{}", verified.out);
+  product.start_again().await;
+  assert!(product.process().log().contains("an agent's read model stands still"), "{}", product.process().log());
+  let id = other.send("still here").await.id();
+  other.reply_to(&id).await;
+}
+
+/// Changes what an event says of its place in its term.
+async fn damage(product: &Product, partition: Partition, offset: i64) {
+  let log = PostgresLog::open(&product.setup.test_db().database, 8, true).await.unwrap();
+  let stored = log.read(Stream::Events, partition, offset, 1).await.unwrap()[0].clone();
+  let mut meta = meta::decode(stored.record.id, &stored.record.meta).unwrap();
+  meta.place.seq += 1;
+  let damaged = meta::encode(&meta).unwrap();
+  let update = sqlx::query("UPDATE log.events SET meta = $1 WHERE part = $2 AND pos = $3");
+  let update = update.bind(damaged.to_vec()).bind(i16::try_from(partition).unwrap()).bind(offset);
+  assert_eq!(update.execute(product.setup.pool()).await.unwrap().rows_affected(), 1);
+}
+
+/// A lost key is told and never replaced: the installation's stops the start, an agent's stops that agent's requests.
+#[tokio::test]
+async fn a_lost_key_is_told_and_not_made_anew() {
+  let mut product = Setup::new().await.start().await;
+  let [(lost, _), (other, _)] = accounts_apart(&product).await;
+  let (agent, _) = agent_of(&lost).await;
+  product.terminate().await;
+  let pool = product.setup.pool().clone();
+  let keys =
+    async |agent: Uuid| -> i64 { sqlx::query_scalar("SELECT count(*) FROM ops.agent_keys WHERE agent = $1").bind(agent).fetch_one(&pool).await.unwrap() };
+  sqlx::query("DELETE FROM ops.agent_keys WHERE agent = $1").bind(agent).execute(&pool).await.unwrap();
+  product.start_again().await;
+  let (_, refused) = lost.post("mutation { sendMessage(input: { requestKey: \"k\", text: \"hello\" }) { decided } }", json!({})).await.unwrap();
+  assert_eq!(refused["errors"][0]["extensions"]["code"], "KEY_LOST", "{refused}");
+  let id = other.send("still here").await.id();
+  other.reply_to(&id).await;
+  assert_eq!(keys(agent).await, 0);
+  product.terminate().await;
+
+  sqlx::query("DELETE FROM ops.agent_keys WHERE agent = $1").bind(pa_domain::ids::INSTALLATION.0).execute(&pool).await.unwrap();
+  product.launch(&[]);
+  let why = product.ready().await.unwrap_err();
+  assert!(why.contains("agent installation has no key 1") && why.contains("restore the database's backup"), "{why}");
+  product.dies().await;
+  assert_eq!(keys(pa_domain::ids::INSTALLATION.0).await, 0);
+}
+
 /// The last events and inputs of a log are gone, as after a restore of an older copy, while the read model and checkpoints are newer.
 #[tokio::test]
 async fn a_log_that_was_cut_behind_the_read_model_is_noticed_and_shown_as_it_is() {

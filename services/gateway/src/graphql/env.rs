@@ -36,6 +36,11 @@ pub(crate) struct Env {
 pub(crate) trait Failure: StdError {
   /// The same request may succeed a little later.
   fn passes(&self) -> bool;
+
+  /// The agent's key is lost, which only a backup of the database mends.
+  fn lacks_key(&self) -> bool {
+    false
+  }
 }
 
 impl Failure for pa_projections::Error {
@@ -94,6 +99,10 @@ impl Env {
     if error.passes() {
       tracing::warn!(trace.id = %self.trace, error = cause, "a request can't be answered now");
       return unavailable("the storage is away; try again");
+    }
+    if error.lacks_key() {
+      tracing::error!(trace.id = %self.trace, agent.id = %self.viewer.account, error = cause, "an agent's key is lost: restore the database's backup");
+      return Error::new("the key of this agent is lost: restore the database's backup").extend_with(|_, extensions| extensions.set("code", "KEY_LOST"));
     }
     tracing::error!(trace.id = %self.trace, error = cause, "a request failed");
     let trace = self.trace.to_string();

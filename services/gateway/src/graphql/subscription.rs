@@ -77,9 +77,11 @@ pub(crate) struct StepNamed {
   pub step: Option<String>,
 }
 
-/// The subscriber must read everything afresh.
+/// The subscriber must read everything afresh, and drop what is no longer there: its cursor is of another read schema, lies more than 500 rows behind, or lies ahead of
+/// the agent's history, as after a restore of an older backup.
 #[derive(SimpleObject)]
 pub(crate) struct Resync {
+  /// Words for a log: "the read model was built anew", "too far behind", or "ahead of the history".
   pub reason: String,
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Refusal {
   Busy,
   /// Something that it needs is away.
   Unavailable,
+  /// The process is not so far yet.
+  Starting,
   Internal(TraceId),
 }
 
@@ -47,6 +49,7 @@ impl Refusal {
       Self::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, "STORAGE_FULL", "there is no room for the file".into()),
       Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY", "too much is under way; try again".into()),
       Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", "the storage is away; nothing was accepted; try again".into()),
+      Self::Starting => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", "the process is starting; nothing was accepted; try again".into()),
       Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "internal error".into()),
     }
   }
@@ -67,7 +70,7 @@ impl IntoResponse for Refusal {
       Self::TooManyTries { wait_secs } => {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait_secs));
       }
-      Self::Busy | Self::Unavailable => {
+      Self::Busy | Self::Unavailable | Self::Starting => {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
       }
       _ => {}

@@ -60,7 +60,7 @@ impl Discarding<'_> {
   }
 }
 
-async fn discard_within(mut stream: BodyDataStream, bytes_max: usize, within: Duration) {
+pub(super) async fn discard_within(mut stream: BodyDataStream, bytes_max: usize, within: Duration) {
   let mut taken = 0;
   let taking = async {
     while let Some(Ok(chunk)) = stream.next().await {

@@ -8,6 +8,7 @@ pub(crate) mod body;
 pub(crate) mod headers;
 mod hooks;
 pub(crate) mod operations;
+mod rest;
 mod serve;
 pub(crate) mod trace;
 
@@ -21,7 +22,7 @@ use crate::auth::sign_in;
 use crate::edge::Edge;
 use crate::{files, graphql, socket};
 
-pub use operations::{Metrics, Readiness, operations};
+pub use operations::{Metrics, Readiness, operations, starting};
 pub use serve::serve;
 
 /// Bytes from which on compressing saves a packet.

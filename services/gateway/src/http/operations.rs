@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use parking_lot::Mutex;
 use serde_json::json;
+
+use super::answer::Refusal;
+use super::headers;
 
 /// Why a process is not ready yet. Whoever has to catch up enters a reason before it starts and takes it out when it has.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +52,12 @@ pub fn operations(readiness: Readiness, metrics: Metrics) -> Router {
     .route("/readyz", get(ready))
     .route("/metrics", get(numbers))
     .with_state(Operations { readiness, metrics })
+}
+
+/// The routes of a process that will have a page and is not so far yet: the operations, and for any other path that it must be asked again. A 404 would be taken for the
+/// last word.
+pub fn starting(readiness: Readiness, metrics: Metrics) -> Router {
+  operations(readiness, metrics).fallback(async || Refusal::Starting).layer(from_fn(headers::protected))
 }
 
 async fn ready(State(operations): State<Operations>) -> Response {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
@@ -20,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
+use super::rest;
 use crate::limits::{CONNECTIONS_MAX, HEAD_WITHIN, STOP_WITHIN};
 
 /// Between two tries of accepting when the process has no file left, for example.
@@ -45,7 +45,7 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
         continue;
       }
     };
-    let connection = connection(stream, peer, router.clone(), shutdown.clone());
+    let connection = connection(stream, peer, router.clone(), connections.clone(), shutdown.clone());
     let late = late.clone();
     connections.spawn(async move {
       tokio::select! {
@@ -69,11 +69,12 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> std::io::Res
   Ok((stream, peer, place))
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
+async fn connection(stream: TcpStream, peer: SocketAddr, router: Router, rests: TaskTracker, shutdown: CancellationToken) {
   if let Err(error) = stream.set_nodelay(true) {
     tracing::debug!(%error, "small frames of a connection may be delayed");
   }
-  let service = service_fn(move |request: Request<Incoming>| answered(router.clone(), peer, request));
+  let stopping = shutdown.clone();
+  let service = service_fn(move |request: Request<Incoming>| answered(router.clone(), peer, request, rests.clone(), stopping.clone()));
   let serving = http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).serve_connection(TokioIo::new(stream), service).with_upgrades();
   let mut serving = std::pin::pin!(serving);
   let ended = tokio::select! {
@@ -88,8 +89,13 @@ async fn connection(stream: TcpStream, peer: SocketAddr, router: Router, shutdow
   }
 }
 
-async fn answered(router: Router, peer: SocketAddr, request: Request<Incoming>) -> Result<Response, Infallible> {
-  let mut request = request.map(Body::new);
+async fn answered(router: Router, peer: SocketAddr, request: Request<Incoming>, rests: TaskTracker, stop: CancellationToken) -> Result<Response, Infallible> {
+  let (mut request, rest) = rest::lent(request);
   request.extensions_mut().insert(ConnectInfo(peer));
-  router.oneshot(request).await
+  let mut response = router.oneshot(request).await?;
+  if let Some(body) = rest.settled(&mut response).await {
+    // Without this the connection would be reset while the client still writes, and many clients would report that instead of the answer.
+    rests.spawn(async move { stop.run_until_cancelled(rest::discard(body)).await });
+  }
+  Ok(response)
 }

@@ -39,6 +39,10 @@ impl crate::graphql::env::Failure for Error {
       Self::Keys(_) | Self::NoKey => false,
     }
   }
+
+  fn lacks_key(&self) -> bool {
+    matches!(self, Self::NoKey)
+  }
 }
 
 /// The files that these ids name, each in the agent's blobs; `None` when one of them names nothing of the viewer's.

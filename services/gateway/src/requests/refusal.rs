@@ -89,7 +89,7 @@ impl UserError {
   }
 
   pub(crate) fn key() -> Self {
-    Self::invalid("requestKey", format!("a request key has 1 to {REQUEST_KEY_CHARS_MAX} characters"))
+    Self::invalid("requestKey", format!("a request key has 1 to {REQUEST_KEY_CHARS_MAX} characters, not white space alone and no control characters"))
   }
 
   pub(crate) fn too_many_attachments() -> Self {

@@ -80,6 +80,10 @@ impl crate::graphql::env::Failure for Error {
       Self::Ended => false,
     }
   }
+
+  fn lacks_key(&self) -> bool {
+    matches!(self, Self::Append(appender::Error::NoKey { .. }))
+  }
 }
 
 /// Appends an input under the client's key and waits for its decision, until `deadline`.

@@ -11,7 +11,20 @@ use crate::limits::REQUEST_KEY_CHARS_MAX;
 /// A key under which a request may be repeated.
 pub(crate) fn request_key(key: String) -> Result<String, UserError> {
   let chars = key.chars().count();
-  if chars == 0 || chars > REQUEST_KEY_CHARS_MAX { Err(UserError::key()) } else { Ok(key) }
+  if chars > REQUEST_KEY_CHARS_MAX || key.trim().is_empty() || key.contains(char::is_control) { Err(UserError::key()) } else { Ok(key) }
+}
+
+/// Whether a reader would see nothing of a character: white space, controls, and what Unicode calls ignorable by default (zero-width characters, direction marks,
+/// fillers, variation selectors, tags).
+fn unseen(character: char) -> bool {
+  character.is_whitespace()
+    || character.is_control()
+    || matches!(
+      character,
+      '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Text as it may be stored: without NUL, which databases refuse (D28). A document's own literals can hold one although the JSON around it has none.
@@ -28,7 +41,7 @@ pub(crate) fn message_text(text: String, attachments: usize) -> Result<String, U
   if attachments > ATTACHMENTS_MAX {
     return Err(UserError::too_many_attachments());
   }
-  if text.trim().is_empty() && attachments == 0 {
+  if text.chars().all(unseen) && attachments == 0 {
     return Err(UserError::new(UserErrorCode::TextEmpty));
   }
   Ok(text)
@@ -86,6 +99,13 @@ mod tests {
   fn a_message_needs_text_or_a_file() {
     assert_eq!(code(message_text(" \n\t".to_owned(), 0)), UserErrorCode::TextEmpty);
     assert!(message_text(String::new(), 1).is_ok());
+    let unseen = "\u{200b}\u{200d}\u{2060}\u{feff}\u{202e} \u{ad}\u{3164}\u{fe0f}\u{e0041}\u{1b}";
+    assert_eq!(code(message_text(unseen.to_owned(), 0)), UserErrorCode::TextEmpty);
+    assert_eq!(message_text(unseen.to_owned(), 1).unwrap(), unseen);
+    // With anything to see, nothing is taken away: joiners and selectors make pictures of letters.
+    for seen in ["👩\u{200d}🚀", "❤\u{fe0f}", "\u{200f}שלום", "."] {
+      assert_eq!(message_text(seen.to_owned(), 0).unwrap(), seen);
+    }
     assert_eq!(code(message_text("x".to_owned(), ATTACHMENTS_MAX + 1)), UserErrorCode::ValueInvalid);
   }
 
@@ -96,10 +116,16 @@ mod tests {
   }
 
   #[test]
-  fn a_request_key_has_a_length() {
+  fn a_request_key_has_a_length_and_can_be_seen() {
     assert!(request_key("k".to_owned()).is_ok());
     assert!(request_key("键".repeat(REQUEST_KEY_CHARS_MAX)).is_ok());
     assert_eq!(code(request_key(String::new())), UserErrorCode::ValueInvalid);
+    for unseen in ["   ", "\t", "\u{3000}", "k\n", "a\u{7}b", "\0"] {
+      let error = request_key(unseen.to_owned()).unwrap_err();
+      assert_eq!((error.code, error.field), (UserErrorCode::ValueInvalid, Some(vec!["input".to_owned(), "requestKey".to_owned()])), "{unseen:?}");
+      assert!(error.message.contains("white space alone") && error.message.contains("control characters"), "{}", error.message);
+    }
+    assert!(request_key("a key of words".to_owned()).is_ok());
     assert_eq!(code(request_key("k".repeat(REQUEST_KEY_CHARS_MAX + 1))), UserErrorCode::ValueInvalid);
   }
 

@@ -197,6 +197,8 @@ impl Connection {
         say(socket, &Say::Error { id, payload: &answer.errors }).await
       }
       Some(answer) => say(socket, &Say::Next { id, payload: &answer }).await,
+      // It ended because the process stops: the close tells that, while `complete` would say that nothing more will ever come.
+      None if self.edge.shutdown.is_cancelled() => Flow::Break(Ending::Stopping),
       None => {
         self.open.remove(id);
         say(socket, &Say::Complete { id }).await

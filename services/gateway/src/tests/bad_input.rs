@@ -39,6 +39,55 @@ async fn a_large_body_is_refused_by_its_stated_length_before_it_is_sent() {
   assert!(began.elapsed() < Duration::from_secs(10));
 }
 
+/// Sends raw bytes and reads one answer: its status, whether it says that the connection closes, and how long its body is.
+async fn exchanged(stream: &mut TcpStream, request: &str) -> (u16, bool) {
+  stream.write_all(request.as_bytes()).await.unwrap();
+  let mut read = Vec::new();
+  let head = loop {
+    if let Some(end) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+      break end + 4;
+    }
+    let before = read.len();
+    stream.read_buf(&mut read).await.unwrap();
+    assert!(read.len() > before, "the connection ends before an answer to {request}");
+  };
+  let text = String::from_utf8(read[..head].to_vec()).unwrap().to_ascii_lowercase();
+  let length: usize = text.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |length| length.parse().unwrap());
+  while read.len() < head + length {
+    stream.read_buf(&mut read).await.unwrap();
+  }
+  (text[9..12].parse().unwrap(), text.contains("\r\nconnection: close\r\n"))
+}
+
+#[tokio::test]
+async fn a_connection_outlives_a_refusal_or_the_answer_says_that_it_closes() {
+  let world = World::new().await;
+  let cookie = format!("Cookie: pa_session={}\r\n", world.credential(world.owner, pa_store::ops::tokens::Kind::Session, Some(60_000)).await);
+  let ask = |path: &str, more: &str, body: &str| {
+    format!("POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n{more}Content-Length: {}\r\n\r\n{body}", world.address, body.len())
+  };
+  let body = r#"{"query":"{ viewer { account } }"}"#.to_owned() + &" ".repeat(100_000);
+  let bearer = format!("Authorization: Bearer {}\r\n", world.token);
+  let mut stream = TcpStream::connect(world.address).await.unwrap();
+  for _ in 0..3 {
+    let foreign = format!("{cookie}Origin: https://evil.example\r\n");
+    for (path, more, status) in
+      [("/graphql", "", 401), ("/graphql", foreign.as_str(), 403), ("/hooks/lark/unknown", "", 404), ("/", "", 405), ("/graphql", bearer.as_str(), 200)]
+    {
+      assert_eq!(exchanged(&mut stream, &ask(path, more, &body)).await, (status, false), "{path} {more}");
+    }
+  }
+  // A body that does not come, or is too large to be waited for, or is only sent when it is wanted.
+  for (more, stated) in [("", 1_000), ("", 50_000_000), ("Expect: 100-continue\r\n", 10)] {
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let head = format!("POST /graphql HTTP/1.1\r\nHost: {}\r\n{more}Content-Length: {stated}\r\n\r\n", world.address);
+    assert_eq!(exchanged(&mut stream, &head).await, (401, true), "{more}{stated}");
+  }
+  // Of a body that is refused by its length the rest is taken in behind the answer.
+  let mut stream = TcpStream::connect(world.address).await.unwrap();
+  assert_eq!(exchanged(&mut stream, &ask("/graphql", &bearer, &"x".repeat(3_000_000))).await, (413, true));
+}
+
 #[tokio::test]
 async fn what_is_no_json_request_is_refused_in_json() {
   let world = World::new().await;

@@ -37,6 +37,31 @@ async fn operations_need_no_sign_in() {
 }
 
 #[tokio::test]
+async fn while_the_process_starts_every_path_but_the_operations_says_that_it_must_be_asked_again() {
+  let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+  let address = listener.local_addr().unwrap();
+  let readiness = crate::Readiness::default();
+  readiness.not_ready("start", "the process is starting");
+  let shutdown = tokio_util::sync::CancellationToken::new();
+  let router = crate::starting(readiness, std::sync::Arc::new(|| "pa_up 1\n".to_owned()));
+  let serving = tokio_util::task::TaskTracker::new().spawn(crate::serve(listener, router, shutdown.clone()));
+  let client = reqwest::Client::builder().timeout(super::world::PATIENCE).build().unwrap();
+  for (method, path) in [("POST", "/graphql"), ("GET", "/graphql/ws"), ("GET", "/"), ("POST", "/files?name=a"), ("POST", "/hooks/lark/1")] {
+    let request = client.request(method.parse().unwrap(), format!("http://{address}{path}")).body(if method == "POST" { "{}" } else { "" });
+    let response = request.send().await.unwrap();
+    assert_eq!((response.status(), &response.headers()[header::RETRY_AFTER]), (StatusCode::SERVICE_UNAVAILABLE, &"1".parse().unwrap()), "{path}");
+    let answer: serde_json::Value = response.json().await.unwrap();
+    assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{path}");
+  }
+  for (path, status) in [("/healthz", 200), ("/readyz", 503), ("/metrics", 200)] {
+    let response = client.get(format!("http://{address}{path}")).send().await.unwrap();
+    assert_eq!((response.status().as_u16(), response.headers().get(header::RETRY_AFTER)), (status, None), "{path}");
+  }
+  shutdown.cancel();
+  serving.await.unwrap();
+}
+
+#[tokio::test]
 async fn when_the_process_stops_it_takes_no_connection_more_and_ends() {
   let world = World::new().await;
   world.get("/").send().await.unwrap();

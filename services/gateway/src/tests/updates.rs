@@ -13,7 +13,7 @@ fn is_message(change: &Value, text: &str) -> bool {
   change["__typename"] == "MessageUpserted" && change["message"]["text"] == text
 }
 
-fn ordinal(update: &Value) -> i64 {
+fn ordinal_of(update: &Value) -> i64 {
   update["cursor"].as_str().unwrap().split('@').next().unwrap().parse().unwrap()
 }
 
@@ -44,10 +44,10 @@ async fn a_subscription_resumes_from_its_cursor_with_every_change_once() {
     .collect();
   let expected: Vec<String> = (1..=10).map(|n| format!("message {n}")).collect();
   assert_eq!(texts, expected);
-  assert!(updates.is_sorted_by_key(ordinal), "{updates:?}");
+  assert!(updates.is_sorted_by_key(ordinal_of), "{updates:?}");
   world.send("k11", "live").await;
   let live = resumed.until(|change| is_message(change, "live")).await;
-  assert!(live.iter().all(|update| ordinal(update) > ordinal(updates.last().unwrap())), "{live:?}");
+  assert!(live.iter().all(|update| ordinal_of(update) > ordinal_of(updates.last().unwrap())), "{live:?}");
   // A plain ordinal is a cursor too, and several subscribers get the same.
   let plain = json!(cursor.as_str().unwrap().split('@').next().unwrap());
   let (mut one, mut two) = (world.updates(plain.clone()).await, world.updates(plain).await);
@@ -76,6 +76,34 @@ async fn a_cursor_of_another_schema_or_too_far_behind_must_read_afresh() {
   let update = behind.update().await;
   assert_eq!(update["change"], json!({ "__typename": "Resync", "reason": "too far behind" }));
   assert_eq!(update["cursor"], world.position().await);
+}
+
+/// Proves BB-63: a cursor of a history that was taken back is not waited for in vain.
+#[tokio::test]
+async fn a_cursor_ahead_of_the_history_must_read_afresh() {
+  let world = World::new().await;
+  world.send("k", "kept").await;
+  let position = world.position().await;
+  let (ordinal, mark) = position.as_str().unwrap().split_once('@').unwrap();
+  let ahead = ordinal.parse::<i64>().unwrap() + 80;
+  for cursor in [format!("{ahead}@{mark}"), ahead.to_string(), format!("{}@{mark}", i64::MAX)] {
+    let mut socket = world.updates(json!(cursor)).await;
+    let update = socket.update().await;
+    assert_eq!(update, json!({ "cursor": position, "change": { "__typename": "Resync", "reason": "ahead of the history" } }), "{cursor}");
+  }
+  // What comes after it is seen, although it lies below the cursor.
+  let mut socket = world.updates(json!(ahead.to_string())).await;
+  socket.until(|change| change["__typename"] == "Resync").await;
+  world.send("k2", "below").await;
+  let below = socket.until(|change| is_message(change, "below")).await;
+  assert!(below.iter().all(|update| ordinal_of(update) < ahead), "{below:?}");
+  // A position that the read model reaches a moment later is none of those.
+  let next = world.position().await.as_str().unwrap().split('@').next().unwrap().parse::<i64>().unwrap() + 1;
+  let mut early = world.updates(json!(next.to_string())).await;
+  world.send("k3", "a moment later").await;
+  world.send("k4", "and on").await;
+  let seen = early.until(|change| is_message(change, "and on")).await;
+  assert!(seen.iter().all(|update| update["change"]["__typename"] != "Resync"), "{seen:?}");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use crate::graphql::subscription::{
 use crate::graphql::types::conversation::Conversation;
 use crate::graphql::types::scalars::Position;
 use crate::graphql::types::settings::Settings;
-use crate::limits::FEED_LOOKS_EVERY;
+use crate::limits::{DECISION_WITHIN, FEED_LOOKS_EVERY};
 
 /// Between two tries while the read model can't be reached.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -94,9 +94,13 @@ impl Live {
       let foreign = after.schema.as_deref().is_some_and(|schema| schema != edge.schema_mark() && schema != edge.read_schema);
       if foreign {
         live.resync("the read model was built anew");
-      } else {
-        // A page that heard of its own decision before the read model has it is ahead of it, and waits until it comes.
+      } else if after.ordinal <= now || edge.live.wait_for(&edge.reads, agent, after.ordinal, DECISION_WITHIN).await? {
+        // A client that heard of its own decision before the read model has it is ahead of it for a moment.
         live.ordinal = after.ordinal;
+      } else {
+        // Nothing of this history will ever come after such a cursor: it was read from one that was taken back.
+        live.ordinal = pa_projections::system::progress(&edge.reads, agent).await?;
+        live.resync("ahead of the history");
       }
     }
     Ok(live)

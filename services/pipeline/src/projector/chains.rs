@@ -13,7 +13,7 @@ use pa_eventlog::{EventLog, LogError, Partition, Position, Stored, Stream};
 use super::Error;
 use super::partition::BUILD_RECORDS;
 
-/// The first event of an agent that does not follow the one before it.
+/// Where an agent's events stop following each other: the first ordinal that is missing or has another one's hash, and where what stands in its place was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
   pub agent: AgentId,
@@ -67,7 +67,7 @@ impl Chains {
     let (agent, ordinal) = (meta.core.agent, meta.core.ordinal);
     let (before, hash) = self.last.get(&agent).copied().unwrap_or((0, NO_HASH));
     if ordinal != before + 1 || meta.prevhash != hash {
-      self.broken.entry(agent).or_insert(Broken { agent, ordinal, partition, position: stored.position });
+      self.broken.entry(agent).or_insert(Broken { agent, ordinal: ordinal.min(before + 1), partition, position: stored.position });
     }
     self.last.insert(agent, (ordinal, chain(meta, &stored.record.type_name, &stored.record.value)));
     Ok(())

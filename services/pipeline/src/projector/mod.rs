@@ -138,6 +138,9 @@ impl Projector {
       let built = build::build_missing(&self.parts, &self.schemas, &self.schema).await?;
       tracing::info!(schema = self.schema.name(), facts = built.facts, "built the read schema from the beginning of the log");
     }
+    for parked in self.store.parked().await? {
+      tracing::error!(agent.id = %parked.agent, from = parked.from, error = %parked.error, "an agent's read model stands still: once the cause is gone, rebuild it");
+    }
     self.status.expect(partitions);
     Ok(partitions)
   }

@@ -46,6 +46,8 @@ pub struct PartitionProjector<S> {
   parked: BTreeMap<AgentId, i64>,
   /// Erased agents whose rows are known to be gone.
   erased: BTreeSet<AgentId>,
+  /// The last batch was not written, so the next one asks first where its agents stand.
+  doubtful: bool,
   facts: u64,
 }
 
@@ -67,6 +69,7 @@ impl<S: ReadStore> PartitionProjector<S> {
       mark: Mark::default(),
       parked: BTreeMap::new(),
       erased: BTreeSet::new(),
+      doubtful: false,
       facts: 0,
     };
     projector.load().await?;
@@ -113,12 +116,13 @@ impl<S: ReadStore> PartitionProjector<S> {
 
   async fn commit(&mut self, items: &[Item], next: Mark) -> Result<Step, Error> {
     let begun = Instant::now();
-    let mut batch = self.fold(items, &BTreeMap::new());
+    let progress = if self.doubtful { Some(self.progress(items).await?) } else { None };
+    let mut batch = self.fold(items, progress.as_ref(), &BTreeMap::new());
     pa_store::fail_point!("projector.before_commit");
     let outcome = match self.store.commit(self.partition, &self.mark, &next, &batch).await {
       Err(ModelError::Refused(_)) => {
         let refused = self.refused(items).await?;
-        batch = self.fold(items, &refused);
+        batch = self.fold(items, progress.as_ref(), &refused);
         self.store.commit(self.partition, &self.mark, &next, &batch).await?
       }
       outcome => outcome?,
@@ -126,6 +130,7 @@ impl<S: ReadStore> PartitionProjector<S> {
     pa_store::fail_point!("projector.after_commit");
     if outcome == Outcome::Stale {
       self.load().await?;
+      self.doubtful = true;
       return Ok(Step::Stale);
     }
     for (agent, parking) in batch.parked() {
@@ -134,6 +139,7 @@ impl<S: ReadStore> PartitionProjector<S> {
     self.measure(&batch, begun);
     self.facts += batch.facts() as u64;
     self.mark = next;
+    self.doubtful = false;
     self.parked.clone_from(batch.skipped());
     self.erased.extend(batch.erased());
     let agents = batch.progress().collect();
@@ -141,8 +147,11 @@ impl<S: ReadStore> PartitionProjector<S> {
   }
 
   /// Folds what was read. Agents in `refused` are parked at the decision with that ordinal.
-  fn fold(&self, items: &[Item], refused: &BTreeMap<AgentId, (i64, String)>) -> Batch {
+  fn fold(&self, items: &[Item], progress: Option<&BTreeMap<AgentId, i64>>, refused: &BTreeMap<AgentId, (i64, String)>) -> Batch {
     let mut batch = Batch::new(&self.parked);
+    if let Some(progress) = progress {
+      batch = batch.after(progress.clone());
+    }
     for item in items {
       let Some(head) = item.decided().filter(|head| self.counts(head)) else { continue };
       if let Some((_, error)) = refused.get(&head.agent).filter(|(ordinal, _)| *ordinal == head.ordinal) {
@@ -158,6 +167,12 @@ impl<S: ReadStore> PartitionProjector<S> {
       }
     }
     batch
+  }
+
+  /// Where the agents of what was read stand, by the tables.
+  async fn progress(&self, items: &[Item]) -> Result<BTreeMap<AgentId, i64>, Error> {
+    let agents: BTreeSet<_> = items.iter().filter_map(Item::decided).map(|head| head.agent).collect();
+    Ok(self.store.progress(&agents.into_iter().collect::<Vec<_>>()).await?)
   }
 
   fn counts(&self, head: &DecisionHead) -> bool {

@@ -81,6 +81,19 @@ test('a resync reads everything afresh and follows after the new position', asyn
   expect(store.get().timeline?.messages.map(({ place }) => place)).toEqual([800]);
 });
 
+test('nothing that a resync takes back stays on the page', async () => {
+  await live();
+  store.update((state) => ({ ...state, settings: { ...bootOf('10').settings, version: 7, timeZone: 'Europe/Berlin' } }));
+  links.newest.events.received(upsert(message({ place: 12 })));
+  server.on('Boot', () => ({ data: bootOf('4') }));
+  server.on('Conversation', () => ({ data: { conversation: pageOf([message({ place: 3 })]) } }));
+  links.newest.events.received({ cursor: '4', change: { __typename: 'Resync', reason: 'ahead of the history' } });
+  await settle();
+  expect(links.newest.after).toBe('4');
+  expect(store.get().timeline?.messages.map(({ place }) => place)).toEqual([3]);
+  expect(store.get().settings).toEqual(bootOf('4').settings);
+});
+
 test('a link that is closed for a missing sign-in asks for one and does not try on', async () => {
   await live();
   links.newest.events.ended('signedOut');

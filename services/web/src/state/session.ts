@@ -116,14 +116,15 @@ export class Session {
     sender.wake();
   }
 
-  async #load(): Promise<void> {
+  /** `afresh`: what the page knew may never have been, as after a restore, so nothing of it outlives the reading. */
+  async #load(afresh = false): Promise<void> {
     const { store, request, sender } = this.#parts;
     const boot = await request(Boot, {});
     const known = store.get().viewer?.account;
     if (known !== undefined && known !== boot.viewer.account) return this.#parts.accountChanged();
     const { conversation } = await request(Conversation, { last: PAGE_SIZE, atLeast: boot.agent.position });
     if (!conversation) throw new RequestError('unclear', 'the main conversation is not there yet');
-    store.update((state) => loaded(state, boot, conversation));
+    store.update((state) => loaded(afresh ? { ...state, settings: null } : state, boot, conversation));
     sender.refresh();
   }
 
@@ -154,7 +155,7 @@ export class Session {
     this.#closeLink?.();
     this.#closeLink = null;
     this.#busy = true;
-    void this.#load()
+    void this.#load(true)
       .then(() => this.#open())
       .catch((cause: unknown) => this.#failed(cause))
       .finally(() => {

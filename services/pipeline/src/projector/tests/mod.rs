@@ -1,6 +1,7 @@
 //! The projector over a log in memory and a real Postgres.
 
 mod failures;
+mod order;
 mod running;
 mod stepping;
 mod verifying;
