@@ -15,8 +15,10 @@ pub(crate) const REST_BYTES_MAX: u64 = 256 * 1024;
 pub(crate) const REST_WITHIN: Duration = Duration::from_millis(500);
 /// Time for a whole GraphQL request to arrive: 2 MiB over a slow line.
 pub(crate) const REQUEST_WITHIN: Duration = Duration::from_mins(1);
-/// Time for a whole file to arrive: 20 MiB over a slow line.
-pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_mins(15);
+/// Time for a whole file to arrive: 20 MiB over a slow line of 35 KiB/s.
+pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_mins(10);
+/// An upload of which no byte came for this long has been given up by its sender: a lost packet is sent again long before.
+pub(crate) const UPLOAD_SILENT_MAX: Duration = Duration::from_secs(30);
 /// Bytes of a GraphQL document: ten times the page's longest.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// Nested brackets in a document: the parser recurses, and 64 is more than any tool's introspection needs.

@@ -1,11 +1,15 @@
 //! `POST /files?name=N`: the raw body becomes a staged file.
 
+use std::io;
+use std::time::Duration;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use futures::StreamExt;
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
 use pa_store::ops::uploads::{self, Upload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::SemaphorePermit;
@@ -17,7 +21,7 @@ use crate::edge::Edge;
 use crate::http::answer::Refusal;
 use crate::http::body::stated_length;
 use crate::http::trace::TraceId;
-use crate::limits::UPLOAD_WITHIN;
+use crate::limits::{UPLOAD_SILENT_MAX, UPLOAD_WITHIN};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Named {
@@ -64,6 +68,7 @@ pub(crate) async fn upload(
 const A_FORM: Refusal = Refusal::UnsupportedMediaType(
   "send the file itself, not a form: its bytes as the body, Content-Type = its media type, its name in ?name=. With curl: --data-binary @FILE instead of -F file=@FILE",
 );
+const TOO_SLOW: Refusal = Refusal::Bad("the body came too slowly");
 const NOT_A_TYPE: Refusal = Refusal::Bad("Content-Type is not a media type");
 
 fn place(edge: &Edge) -> Result<SemaphorePermit<'_>, Refusal> {
@@ -76,12 +81,47 @@ async fn staged(edge: &Edge, trace: TraceId, id: uuid::Uuid, headers: &HeaderMap
     edge.discarding().discard(stream);
     return Err(Refusal::TooLarge { bytes_max: bytes_max() });
   }
-  let chunks = stream.by_ref().map(|chunk| chunk.map_err(std::io::Error::other));
-  let staging = timeout(UPLOAD_WITHIN, edge.blobs.stage(id, chunks)).await.map_err(|_| Refusal::Bad("the body came too slowly"))?;
-  staging.map_err(|error| {
-    if matches!(error, pa_blobs::Error::TooLarge { .. }) {
+  let chunks = stream.by_ref().map(|chunk| chunk.map_err(io::Error::other));
+  let chunks = Box::pin(within_silence(chunks, UPLOAD_SILENT_MAX));
+  let staging = timeout(UPLOAD_WITHIN, edge.blobs.stage(id, chunks)).await.map_err(|_| TOO_SLOW)?;
+  staging.map_err(|error| match &error {
+    pa_blobs::Error::Upload { source } if source.kind() == io::ErrorKind::TimedOut => TOO_SLOW,
+    pa_blobs::Error::TooLarge { .. } => {
       edge.discarding().discard(stream);
+      failed(trace, &error)
     }
-    failed(trace, &error)
+    _ => failed(trace, &error),
   })
+}
+
+/// The same chunks, which end with [`io::ErrorKind::TimedOut`] when none comes for `silent_max`.
+fn within_silence(chunks: impl Stream<Item = io::Result<Bytes>> + Unpin, silent_max: Duration) -> impl Stream<Item = io::Result<Bytes>> {
+  stream::unfold(Some(chunks), move |chunks| async move {
+    let mut chunks = chunks?;
+    match timeout(silent_max, chunks.next()).await {
+      Ok(chunk) => Some((chunk?, Some(chunks))),
+      Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+    }
+  })
+}
+
+#[cfg(test)]
+mod tests {
+  use super::*;
+
+  #[tokio::test]
+  async fn an_upload_of_which_nothing_more_comes_is_given_up() {
+    let slow = stream::iter([b"ab", b"cd", b"ef"]).then(|chunk| async move {
+      tokio::time::sleep(Duration::from_millis(20)).await;
+      Ok(Bytes::from_static(chunk))
+    });
+    // Slow is not silent.
+    let whole: Vec<_> = within_silence(Box::pin(slow), Duration::from_secs(10)).map(Result::unwrap).collect().await;
+    assert_eq!(whole.concat(), b"abcdef");
+    let silent = stream::iter([Ok(Bytes::from_static(b"ab"))]).chain(stream::pending());
+    let mut given_up = Box::pin(within_silence(silent, Duration::from_millis(50)));
+    assert_eq!(given_up.next().await.unwrap().unwrap(), "ab");
+    assert_eq!(given_up.next().await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+    assert!(given_up.next().await.is_none());
+  }
 }

@@ -1,11 +1,13 @@
 //! Uploads and what is served of them.
 
 use axum::http::header;
+use futures::StreamExt;
 use pa_domain::account::Role;
 use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
 use super::world::World;
+use crate::limits::UPLOAD_SILENT_MAX;
 
 const HELLO_SHA256: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
@@ -81,6 +83,20 @@ async fn a_file_beyond_twenty_megabytes_is_refused_and_nothing_is_kept() {
   }
   let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM ops.uploads").fetch_one(&world.db.pool).await.unwrap();
   assert_eq!(kept, 1);
+}
+
+#[tokio::test]
+async fn an_upload_that_falls_silent_ends_and_nothing_is_kept() {
+  let world = World::new().await;
+  let body = futures::stream::iter([Ok::<_, std::io::Error>("a")]).chain(futures::stream::pending());
+  let began = std::time::Instant::now();
+  let patient = world.upload("silent", "text/plain", reqwest::Body::wrap_stream(body)).timeout(UPLOAD_SILENT_MAX + super::world::PATIENCE);
+  let response = patient.send().await.unwrap();
+  assert_eq!((response.status(), &response.headers()[header::CONNECTION]), (StatusCode::BAD_REQUEST, &"close".parse().unwrap()));
+  assert_eq!(response.json::<Value>().await.unwrap()["errors"][0]["message"], "the body came too slowly");
+  assert!(began.elapsed() >= UPLOAD_SILENT_MAX, "it got its time");
+  let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM ops.uploads").fetch_one(&world.db.pool).await.unwrap();
+  assert_eq!(kept, 0);
 }
 
 #[tokio::test]

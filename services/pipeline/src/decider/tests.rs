@@ -256,7 +256,7 @@ async fn an_erased_agent_is_gone_and_its_inputs_harm_nobody() {
   process.stop().await;
   let log = PostgresLog::open(&db.database, PARTITIONS, true).await.unwrap();
   for partition in 0..PARTITIONS {
-    let broken = crate::projector::chains::check(&*log, partition, i64::MAX).await.unwrap();
+    let broken = crate::chains::check(&*log, partition, i64::MAX).await.unwrap();
     assert!(broken.is_empty(), "what comes after the erasure goes on from its tombstone: {broken:?}");
   }
 }

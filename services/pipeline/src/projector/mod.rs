@@ -16,7 +16,6 @@
 //! Next: [`partition`]; [`build`] makes a schema anew, [`verify`] compares it with the log.
 
 pub mod build;
-pub mod chains;
 pub mod error;
 pub mod partition;
 pub mod status;

@@ -13,9 +13,9 @@ use pa_projections::schema::{self, Indexes, Schemas, Snapshot};
 use pa_store::ReadSchema;
 
 use super::build::{lock, scratch, to_the_end};
-use super::chains::{self, Broken};
 use super::upto::Upto;
 use super::{Error, PartitionProjector, Parts};
+use crate::chains::{self, Broken};
 
 /// One way in which the read model is not what the log says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -135,7 +135,7 @@ fn fingerprint(all: &[Accepted]) -> u64 {
 async fn chains(all: &[Accepted], shared: &Shared) -> Result<(), String> {
   let log = GatedLog::of_the_judge(shared);
   for accepted in all {
-    let broken = pa_pipeline::projector::chains::check(&log, accepted.partition, Position::MAX).await.map_err(|error| error.to_string())?;
+    let broken = pa_pipeline::chains::check(&log, accepted.partition, Position::MAX).await.map_err(|error| error.to_string())?;
     ensure!(broken.is_empty(), "chains are broken: {broken:?}");
   }
   Ok(())

@@ -10,9 +10,9 @@ use pa_projections::testing::story::agent;
 use pa_store::Role;
 
 use super::super::build::{rebuild, rebuild_agent};
-use super::super::chains::Broken;
 use super::super::verify::{Difference, verify};
 use super::{PARTITIONS, World, eventually};
+use crate::chains::Broken;
 
 /// An agent, and another one of the same partition.
 fn neighbours() -> (AgentId, AgentId) {

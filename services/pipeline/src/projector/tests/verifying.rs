@@ -8,9 +8,9 @@ use pa_projections::testing::story::{agent, everything};
 use pa_store::Role;
 
 use super::super::build::{rebuild, rebuild_agent};
-use super::super::chains::Broken;
 use super::super::verify::{Difference, verify};
 use super::{PARTITIONS, World};
+use crate::chains::Broken;
 
 #[tokio::test]
 async fn a_rebuilt_schema_is_equal_row_for_row() {

@@ -7,11 +7,11 @@ use pa_domain::AgentId;
 use pa_eventlog::fence::FenceState;
 use pa_eventlog::meta::{NO_HASH, chain};
 use pa_eventlog::opener;
-use pa_eventlog::reader::{self, DecisionReader, Judged};
+use pa_eventlog::reader::{DecisionReader, Error, Judged};
 use pa_eventlog::{EventLog, LogError, Partition, Position, Stored, Stream};
 
-use super::Error;
-use super::partition::BUILD_RECORDS;
+/// Records read at once: nobody waits for a single one.
+const READ_RECORDS: usize = 2_000;
 
 /// Where an agent's events stop following each other: the first ordinal that is missing or has another one's hash, and where what stands in its place was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub async fn check(log: &dyn EventLog, partition: Partition, upto: Position) -> 
   let mut chains = Chains::default();
   loop {
     let from = decisions.fence().next_position;
-    let records = log.read(Stream::Events, partition, from, BUILD_RECORDS).await?;
+    let records = log.read(Stream::Events, partition, from, READ_RECORDS).await?;
     for stored in records.iter().take_while(|stored| stored.position < upto) {
       let judged = decisions.judge(stored).map_err(|error| stopped(partition, stored, error.into()))?;
       if matches!(judged, Judged::Complete(..)) {
@@ -51,7 +51,7 @@ pub async fn check(log: &dyn EventLog, partition: Partition, upto: Position) -> 
 }
 
 fn stopped(partition: Partition, stored: &Stored, source: opener::Error) -> Error {
-  reader::Error::Stopped { partition, position: stored.position, source }.into()
+  Error::Stopped { partition, position: stored.position, source }
 }
 
 #[derive(Default)]
