@@ -46,7 +46,7 @@ codes! {
   ConversationKind, "a kind of conversation": Main = "MAIN", Channel = "CHANNEL", Task = "TASK";
   Origin, "an origin": Owner = "OWNER", Agent = "AGENT", Tool = "TOOL", ThirdParty = "THIRD_PARTY", Platform = "PLATFORM";
   Role, "a role of an account": Owner = "OWNER", Administrator = "ADMINISTRATOR", Member = "MEMBER";
-  JobKind, "a kind of job": Reply = "REPLY";
+  JobKind, "a kind of job": Reply = "REPLY", Task = "TASK";
   Class, "a class of call": Repeatable = "REPEATABLE", Contained = "CONTAINED", External = "EXTERNAL";
   Effort, "a thinking effort": Fast = "FAST", Low = "LOW", Medium = "MEDIUM", High = "HIGH";
   Purpose, "a purpose of a timer": AttemptLimit = "ATTEMPT_LIMIT";

@@ -19,6 +19,8 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<AccountRow> {
     Event::Account(account::Event::AccountAdded(added)) => {
       Some(AccountRow { id: added.account, name: added.name.clone(), role: added.role, added: meta.at, changed: meta.ordinal })
     }
-    Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Execution(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
+    Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Execution(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {
+      None
+    }
   }
 }

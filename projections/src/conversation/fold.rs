@@ -78,7 +78,8 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Vec<Change> {
     Event::Conversation(event) => of_conversation(meta, event),
     Event::Execution(event) => of_execution(meta, event),
     Event::Call(event) => of_call(meta, event).into_iter().collect(),
-    Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => Vec::new(),
+    // A task's goal, instructions, checkpoints and outputs are entries of its own conversation: the projection of task entries shows them.
+    Event::Task(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => Vec::new(),
   }
 }
 
@@ -95,7 +96,8 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Vec<Change> {
     })],
     E::MessageAdmitted(admitted) => message(meta, admitted),
     E::MessageRetried(retried) => vec![status(meta, retried.message.0, Status::Pending)],
-    E::ReplyRequested(_) => Vec::new(),
+    // A result is shown by the reply that tells it, and on its task.
+    E::ReplyRequested(_) | E::ReportAdmitted(_) => Vec::new(),
     E::ReplyPosted(posted) => vec![
       Change::Patched(Patch {
         id: posted.reply.0,
@@ -130,6 +132,15 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Vec<Change> {
       }),
       status(meta, failed.job.0, Status::Failed),
     ],
+    // What of the reply was being written is taken away.
+    E::ReportSuperseded(superseded) => vec![Change::Patched(Patch {
+      id: superseded.reply.0,
+      changed: meta.ordinal,
+      status: Status::Stopped,
+      text: Some(String::new()),
+      incomplete: Some(true),
+      removed: Some(true),
+    })],
     E::NoticePosted(posted) => vec![Change::Entered(Box::new(notice(meta, posted)))],
   }
 }
@@ -139,8 +150,16 @@ fn of_execution(meta: &Meta, event: &execution::Event) -> Vec<Change> {
   match event {
     E::ExecutionStarted(started) => match started.kind {
       execution::JobKind::Reply => vec![Change::Entered(Box::new(reply(meta, started)))],
+      // No reply is being written: what a task does is shown in its own conversation.
+      execution::JobKind::Task => Vec::new(),
     },
-    E::ExecutionLost(_) | E::ExecutionYielded(_) | E::ExecutionFailed(_) | E::ExecutionStopped(_) | E::ExecutionFinished(_) | E::StepRecorded(_) => Vec::new(),
+    E::ExecutionLost(_)
+    | E::ExecutionYielded(_)
+    | E::ExecutionFailed(_)
+    | E::ExecutionStopped(_)
+    | E::ExecutionSuspended(_)
+    | E::ExecutionFinished(_)
+    | E::StepRecorded(_) => Vec::new(),
   }
 }
 
@@ -153,7 +172,8 @@ fn of_call(meta: &Meta, event: &call::Event) -> Option<Change> {
     E::CallFailed(failed) => status(meta, failed.call.0, Status::Failed),
     E::CallUnknown(unknown) => status(meta, unknown.call.0, Status::Unknown),
     E::CallReconciled(reconciled) => status(meta, reconciled.call.0, Status::Reconciled),
-    E::CallOutcomeNoted(_) => return None,
+    // The card of a held call is shown by the projection of pending actions.
+    E::CallHeld(_) | E::CallOutcomeNoted(_) => return None,
   })
 }
 

@@ -39,17 +39,21 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<Change> {
     // A call whose outcome nobody knows waits for the owner.
     Event::Call(call::Event::CallUnknown(_) | call::Event::CallReconciled(_)) => Some(Change { running: 0, failed: None, changed: meta.ordinal }),
     Event::Call(
-      call::Event::CallStarted(_) | call::Event::CallSkipped(_) | call::Event::CallReturned(_) | call::Event::CallFailed(_) | call::Event::CallOutcomeNoted(_),
+      call::Event::CallStarted(_) | call::Event::CallSkipped(_) | call::Event::CallReturned(_) | call::Event::CallFailed(_) | call::Event::CallHeld(_) | call::Event::CallOutcomeNoted(_),
     )
     | Event::Conversation(
       conversation::Event::ConversationOpened(_)
       | conversation::Event::MessageAdmitted(_)
       | conversation::Event::MessageRetried(_)
+      | conversation::Event::ReportAdmitted(_)
+      | conversation::Event::ReportSuperseded(_)
       | conversation::Event::ReplyRequested(_)
       | conversation::Event::ReplyPosted(_)
       | conversation::Event::ReplyStopped(_)
       | conversation::Event::NoticePosted(_),
     )
+    // Cards, waiting tasks, failures and results of tasks count here with the projection of tasks.
+    | Event::Task(_)
     | Event::Account(_)
     | Event::Agent(_)
     | Event::Log(_)
@@ -62,7 +66,9 @@ fn of_execution(event: &execution::Event) -> Option<i32> {
   use execution::Event as E;
   match event {
     E::ExecutionStarted(_) => Some(1),
-    E::ExecutionLost(_) | E::ExecutionYielded(_) | E::ExecutionFailed(_) | E::ExecutionStopped(_) | E::ExecutionFinished(_) => Some(-1),
+    E::ExecutionLost(_) | E::ExecutionYielded(_) | E::ExecutionFailed(_) | E::ExecutionStopped(_) | E::ExecutionSuspended(_) | E::ExecutionFinished(_) => {
+      Some(-1)
+    }
     E::StepRecorded(_) => None,
   }
 }

@@ -67,7 +67,8 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<Change> {
     Event::Conversation(event) => of_conversation(meta, event),
     Event::Execution(event) => of_execution(meta, event),
     Event::Call(event) => of_call(meta, event),
-    Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
+    // A task's turn (`TaskRunRequested`) and its ends become jobs here with the worker that carries tasks out.
+    Event::Task(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
   }
 }
 
@@ -88,8 +89,9 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Option<Change> {
     E::ReplyPosted(posted) => Some(Change::Ended(posted.job)),
     E::ReplyStopped(stopped) => Some(Change::Ended(stopped.job)),
     E::ReplyFailed(failed) => Some(Change::Ended(failed.job)),
+    E::ReportSuperseded(superseded) => Some(Change::Ended(superseded.job)),
     // A retried message's job comes with its turn.
-    E::MessageRetried(_) | E::ConversationOpened(_) | E::MessageAdmitted(_) | E::NoticePosted(_) => None,
+    E::MessageRetried(_) | E::ConversationOpened(_) | E::MessageAdmitted(_) | E::ReportAdmitted(_) | E::NoticePosted(_) => None,
   }
 }
 
@@ -109,6 +111,7 @@ fn of_execution(meta: &Meta, event: &execution::Event) -> Option<Change> {
     E::ExecutionYielded(event) => over(event.job),
     E::ExecutionFailed(event) => over(event.job),
     E::ExecutionStopped(event) => over(event.job),
+    E::ExecutionSuspended(event) => over(event.job),
     E::ExecutionFinished(event) => over(event.job),
     E::StepRecorded(_) => None,
   }
@@ -136,6 +139,7 @@ fn of_call(meta: &Meta, event: &call::Event) -> Option<Change> {
     E::CallFailed(event) => Some(Change::CallSettled(event.call)),
     E::CallReconciled(event) => Some(Change::CallSettled(event.call)),
     E::CallSkipped(event) => Some(Change::CallSettled(event.call)),
-    E::CallOutcomeNoted(_) => None,
+    // A held call is no open one: the projection of pending actions shows its card.
+    E::CallHeld(_) | E::CallOutcomeNoted(_) => None,
   }
 }

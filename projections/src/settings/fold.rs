@@ -14,6 +14,8 @@ pub struct SettingsRow {
 pub(super) fn fold(meta: &Meta, event: &Event) -> Option<SettingsRow> {
   match event {
     Event::Settings(settings::Event::SettingsChanged(settings)) => Some(SettingsRow { settings: settings.clone(), changed: meta.ordinal }),
-    Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Execution(_) | Event::Log(_) | Event::Timer(_) => None,
+    Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Execution(_) | Event::Log(_) | Event::Task(_) | Event::Timer(_) => {
+      None
+    }
   }
 }

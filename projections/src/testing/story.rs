@@ -309,6 +309,7 @@ impl Story {
         action: "{}".into(),
         limit_millis: 1_000,
         started_ms: Timestamp(5),
+        card: None,
       };
       vec![call::Event::from(started).into()]
     });

@@ -28,6 +28,13 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<Change> {
     }
     Event::Timer(timer::Event::TimerCancelled(cancelled)) => Some(Change::Gone(cancelled.timer)),
     Event::Timer(timer::Event::TimerElapsed(elapsed)) => Some(Change::Gone(elapsed.timer)),
-    Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Conversation(_) | Event::Execution(_) | Event::Log(_) | Event::Settings(_) => None,
+    Event::Account(_)
+    | Event::Agent(_)
+    | Event::Call(_)
+    | Event::Conversation(_)
+    | Event::Execution(_)
+    | Event::Log(_)
+    | Event::Settings(_)
+    | Event::Task(_) => None,
   }
 }

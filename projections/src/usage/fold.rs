@@ -57,6 +57,7 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<UsageRow> {
       | execution::Event::ExecutionYielded(_)
       | execution::Event::ExecutionFailed(_)
       | execution::Event::ExecutionStopped(_)
+      | execution::Event::ExecutionSuspended(_)
       | execution::Event::ExecutionFinished(_),
     )
     | Event::Account(_)
@@ -65,6 +66,7 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<UsageRow> {
     | Event::Conversation(_)
     | Event::Log(_)
     | Event::Settings(_)
+    | Event::Task(_)
     | Event::Timer(_) => None,
   }
 }

@@ -51,6 +51,21 @@ pub mod reason {
   /// An earlier call of the step isn't settled.
   pub const CALL_OUT_OF_ORDER: &str = "CALL_OUT_OF_ORDER";
 
+  /// The task is paused.
+  pub const PAUSED: &str = "PAUSED";
+  /// The task waits, and nothing of it runs.
+  pub const WAITING: &str = "WAITING";
+  /// The call waits for the owner's decision.
+  pub const CALL_HELD: &str = "CALL_HELD";
+  /// A newer instruction came: what was begun before it isn't published (DEL-18).
+  pub const STEERED: &str = "STEERED";
+  /// The same request key was used with other arguments.
+  pub const REQUEST_KEY_CONFLICT: &str = "REQUEST_KEY_CONFLICT";
+  /// A task's model ended without a result; what it wrote last stands on the task.
+  pub const INCOMPLETE: &str = "INCOMPLETE";
+  /// The turn has not read the task as it is now (REP-3).
+  pub const TASK_NOT_READ: &str = "TASK_NOT_READ";
+
   /// The timer was never set, was cancelled, or elapsed before.
   pub const NOT_SET: &str = "NOT_SET";
   /// The timer was set for another thing than the report says.
@@ -69,6 +84,12 @@ pub mod notice {
   pub const TOO_MANY_ATTACHMENTS: &str = "TOO_MANY_ATTACHMENTS";
   /// Nobody can tell whether an external call had its effect; the owner is asked. Parameters: `tool`, `call`.
   pub const CALL_UNKNOWN: &str = "CALL_UNKNOWN";
+  /// A task was interrupted too often and waits for the owner (RUN-18). Parameters: `task`, `title`, `losses`.
+  pub const TASK_INTERRUPTED: &str = "TASK_INTERRUPTED";
+  /// A task failed. Parameters: `task`, `title`, `reason`.
+  pub const TASK_FAILED: &str = "TASK_FAILED";
+  /// A task repeated itself without end and was paused (RUN-24). Parameters: `task`, `title`.
+  pub const TASK_LOOPED: &str = "TASK_LOOPED";
   /// The model refuses this request.
   pub const MODEL_REFUSED: &str = "MODEL_REFUSED";
   /// The model's service could not be reached, or gave no usable answer, within the tries that a request has.

@@ -5,7 +5,7 @@ use crate::event::{Event, Input};
 use crate::ids::Timestamp;
 use crate::meta::Meta;
 use crate::state::{Life, Root, Thing};
-use crate::{account, agent, call, conversation, execution, log, settings, settle, timer};
+use crate::{account, agent, call, conversation, execution, log, settings, settle, task, timer};
 
 /// Decides on an input: 1 to 64 events, in order. `meta` is the input's, `at` the decision's instant. Pure; a refusal is `InputSettled` with a reason code.
 pub fn decide(root: &Root, thing: &Thing, meta: &Meta, input: &Input, at: Timestamp) -> Vec<Event> {
@@ -13,13 +13,14 @@ pub fn decide(root: &Root, thing: &Thing, meta: &Meta, input: &Input, at: Timest
     Input::Account(input) => account::decide(meta, input),
     Input::Agent(input) => agent::decide(root, meta, input),
     Input::Log(input) => log::decide(root, meta, input),
-    Input::Settings(_) | Input::Conversation(_) | Input::Execution(_) | Input::Call(_) | Input::Timer(_) if root.life != Life::Alive => {
+    Input::Settings(_) | Input::Conversation(_) | Input::Execution(_) | Input::Call(_) | Input::Task(_) | Input::Timer(_) if root.life != Life::Alive => {
       vec![settle::without_effect(input, reason::NOT_FOUND)]
     }
     Input::Settings(input) => settings::decide(root, meta, input),
     Input::Conversation(input) => conversation::decide(root, thing, meta, input),
     Input::Execution(input) => execution::decide(root, thing, meta, input, at),
-    Input::Call(input) => call::decide(thing, meta, input, at),
+    Input::Call(input) => call::decide(root, thing, meta, input, at),
+    Input::Task(input) => task::decide(root, thing, meta, input, at),
     Input::Timer(input) => timer::decide(root, thing, meta, input),
   }
 }

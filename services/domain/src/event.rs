@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::ids::{ThingId, derived};
-use crate::{account, agent, call, conversation, execution, log, settings, timer};
+use crate::{account, agent, call, conversation, execution, log, settings, task, timer};
 use uuid::Uuid;
 
 /// Encodes one record body; implemented by the log's codec.
@@ -61,13 +61,13 @@ macro_rules! contexts {
 contexts! {
   /// What comes in: commands and reports.
   Input: Account(account::Input), Agent(agent::Input), Call(call::Input), Conversation(conversation::Input), Execution(execution::Input), Log(log::Input),
-  Settings(settings::Input), Timer(timer::Input),
+  Settings(settings::Input), Task(task::Input), Timer(timer::Input),
 }
 
 contexts! {
   /// What was concluded: facts.
   Event: Account(account::Event), Agent(agent::Event), Call(call::Event), Conversation(conversation::Event), Execution(execution::Event), Log(log::Event),
-  Settings(settings::Event), Timer(timer::Event),
+  Settings(settings::Event), Task(task::Event), Timer(timer::Event),
 }
 
 impl Input {
@@ -81,8 +81,9 @@ impl Input {
     match self {
       Self::Account(_) | Self::Agent(_) | Self::Log(_) | Self::Settings(_) => false,
       Self::Timer(timer::Input::TimerFired(_)) => true,
+      Self::Task(input) => input.is_report(),
       Self::Conversation(input) => match input {
-        conversation::Input::MessageReceived(_) => true,
+        conversation::Input::MessageReceived(_) | conversation::Input::ResultReported(_) => true,
         conversation::Input::MessageGiven(_) | conversation::Input::ReplyStopAsked(_) | conversation::Input::MessageRetryAsked(_) => false,
       },
       Self::Execution(input) => match input {
@@ -105,6 +106,7 @@ impl Input {
       Self::Conversation(input) => input.thing(id),
       Self::Execution(input) => Some(input.job().into()),
       Self::Call(input) => Some(input.job().into()),
+      Self::Task(input) => Some(input.task().into()),
       Self::Timer(timer::Input::TimerFired(fired)) => fired.thing,
       Self::Account(_) | Self::Agent(_) | Self::Log(_) | Self::Settings(_) => None,
     }
@@ -118,6 +120,7 @@ impl Event {
       Self::Conversation(event) => event.thing(),
       Self::Execution(event) => Some(event.job().into()),
       Self::Call(event) => Some(event.job().into()),
+      Self::Task(event) => event.thing(),
       Self::Account(_) | Self::Agent(_) | Self::Log(_) | Self::Settings(_) | Self::Timer(_) => None,
     }
   }

@@ -89,6 +89,30 @@ ids! {
   NodeId,
   /// An input, an event or an upload named by a record.
   RecordId,
+  /// A background task; the id of its job and of its thing.
+  TaskId,
+  /// A card: one held action that waits for the owner's decision.
+  ActionId,
+  /// A file that a task handed over.
+  OutputId,
+}
+
+impl From<TaskId> for ThingId {
+  fn from(task: TaskId) -> Self {
+    Self(task.0)
+  }
+}
+
+impl From<TaskId> for JobId {
+  fn from(task: TaskId) -> Self {
+    Self(task.0)
+  }
+}
+
+impl From<JobId> for TaskId {
+  fn from(job: JobId) -> Self {
+    Self(job.0)
+  }
 }
 
 impl From<JobId> for ThingId {
@@ -112,6 +136,21 @@ impl From<JobId> for MessageId {
 /// The id of a call: `UUIDv5` of (job, step, index), the same in every execution.
 pub fn call(job: JobId, step: i32, index: i32) -> CallId {
   CallId(named(job.0, &format!("call/{step}/{index}")))
+}
+
+/// The id of the task that a turn starts under a request key: the same in every attempt, so that it can't start twice (REP-34).
+pub fn task(turn: JobId, request_key: &str) -> TaskId {
+  TaskId(named(turn.0, &format!("task/{request_key}")))
+}
+
+/// The id of a task's own conversation.
+pub fn conversation_of(task: TaskId) -> ConversationId {
+  ConversationId(named(task.0, "conversation"))
+}
+
+/// The id of what a task hands over under a request key, within one revision of its instructions (DEL-11).
+pub fn output(task: TaskId, revision: i64, request_key: &str) -> OutputId {
+  OutputId(named(task.0, &format!("output/{revision}/{request_key}")))
 }
 
 /// An instant: milliseconds since 1970-01-01T00:00:00Z, UTC.

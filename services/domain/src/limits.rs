@@ -54,3 +54,27 @@ pub const QUARANTINE_DETAIL_CHARS_MAX: usize = 500;
 pub const CALL_LIMIT_MILLIS_MAX: i64 = 24 * 60 * 60 * 1000;
 /// Tasks that run at once when nobody chose otherwise (RUN-12).
 pub const CONCURRENCY_DEFAULT: i32 = 3;
+/// Tasks of one agent that are queued, running, waiting or paused: more than anyone oversees, and the root counts them.
+pub const TASKS_OPEN_MAX: usize = 200;
+/// Losses after which a task still goes back to the queue by itself (RUN-17).
+pub const TASK_RETURNS_MAX: i32 = 2;
+/// Open cards of one task: a decision that ends them all says two things about each, and has at most 64 events.
+pub const CARDS_MAX: usize = 16;
+/// Rejections that a task remembers until the next instruction; each was a decision of the owner.
+pub const REJECTIONS_MAX: usize = 1_000;
+/// Calls of turns that a task remembers, so that a repeated one does nothing twice.
+pub const ORDERS_MAX: usize = 1_000;
+/// Files that a task hands over within one revision.
+pub const OUTPUTS_MAX: usize = 1_000;
+/// Bytes of a checkpoint: notes of a model for itself, which stand in every later request.
+pub const CHECKPOINT_BYTES_MAX: usize = 32_768;
+/// Characters of a request key, a file's source or an approval's scope.
+pub const KEY_CHARS_MAX: usize = 256;
+/// Bytes of what a card names as its target: all recipients and the subject of an email.
+pub const TARGET_BYTES_MAX: usize = 16_384;
+/// Characters of a result that is told in the agent's words; a longer one is posted unchanged (REP-26).
+pub const RESULT_CHARS_MAX: usize = 8_000;
+/// Characters of a caption.
+pub const CAPTION_CHARS_MAX: usize = 2_000;
+/// Steps of a task that are remembered with all their calls; of older ones only what is still open.
+pub const STEPS_REMEMBERED: usize = 16;

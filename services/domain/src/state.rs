@@ -6,15 +6,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::conversation::{Conversation, Reply};
-use crate::ids::{ConversationId, TimerId};
+use crate::execution::Work;
+use crate::ids::{ConversationId, TaskId, TimerId};
 use crate::log::Quarantine;
 use crate::settings::SettingsChanged;
+use crate::task::{OpenTask, Task, Underway};
 use crate::timer::TimerSet;
 
 /// The version of every state type: raise it with any change of shape or meaning, and a decider builds its state anew from the log.
-pub const FOLD_VERSION: i32 = 2;
+pub const FOLD_VERSION: i32 = 3;
 
 /// An agent as the rules see it when they decide on one of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +35,10 @@ pub struct Root {
   pub settings: Option<SettingsChanged>,
   pub main: Option<ConversationId>,
   pub conversations: BTreeMap<ConversationId, Conversation>,
+  /// Tasks that are not over.
+  pub tasks: BTreeMap<TaskId, OpenTask>,
+  /// Results that are on their way to their conversations.
+  pub results: BTreeMap<TaskId, Underway>,
   /// Timers that run.
   pub timers: BTreeMap<TimerId, TimerSet>,
   pub quarantine: Quarantine,
@@ -55,21 +62,63 @@ pub enum Thing {
   #[default]
   Absent,
   Reply(Box<Reply>),
+  Task(Box<Task>),
 }
 
 impl Thing {
   /// The reply job, if the thing is one.
   pub fn reply(&self) -> Option<&Reply> {
     match self {
-      Self::Absent => None,
       Self::Reply(reply) => Some(reply),
+      Self::Absent | Self::Task(_) => None,
     }
   }
 
   pub(crate) fn reply_mut(&mut self) -> Option<&mut Reply> {
     match self {
-      Self::Absent => None,
       Self::Reply(reply) => Some(reply),
+      Self::Absent | Self::Task(_) => None,
+    }
+  }
+
+  /// The task, if the thing is one.
+  pub fn task(&self) -> Option<&Task> {
+    match self {
+      Self::Task(task) => Some(task),
+      Self::Absent | Self::Reply(_) => None,
+    }
+  }
+
+  pub(crate) fn task_mut(&mut self) -> Option<&mut Task> {
+    match self {
+      Self::Task(task) => Some(task),
+      Self::Absent | Self::Reply(_) => None,
+    }
+  }
+
+  /// The chain of causes that the job belongs to: that of the message, or of what started the task.
+  pub fn correlation(&self) -> Option<Uuid> {
+    match self {
+      Self::Absent => None,
+      Self::Reply(reply) => Some(reply.correlation),
+      Self::Task(task) => Some(task.correlation),
+    }
+  }
+
+  /// The execution side of the job that the thing is, whatever it is for.
+  pub fn work(&self) -> Option<&Work> {
+    match self {
+      Self::Absent => None,
+      Self::Reply(reply) => Some(&reply.work),
+      Self::Task(task) => Some(&task.work),
+    }
+  }
+
+  pub(crate) fn work_mut(&mut self) -> Option<&mut Work> {
+    match self {
+      Self::Absent => None,
+      Self::Reply(reply) => Some(&mut reply.work),
+      Self::Task(task) => Some(&mut task.work),
     }
   }
 }

@@ -7,7 +7,6 @@
 //!
 //! Next: `tool.rs`, then `history.rs` as an example. Every tool passes the suite in `contract.rs`.
 
-mod canonical;
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
 mod history;
@@ -16,7 +15,7 @@ mod registry;
 pub mod testing;
 mod tool;
 
-pub use canonical::{NotCanonical, canonical};
 pub use history::{HistoryTool, OldMessage, OldPage, OlderMessages};
+pub use pa_domain::canonical::{NotCanonical, canonical};
 pub use registry::{Ambiguous, Tools};
 pub use tool::{Context, Error, Place, Tool, arguments};

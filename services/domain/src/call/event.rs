@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CallId, JobId, Timestamp};
+use crate::ids::{ActionId, CallId, JobId, Timestamp};
 use crate::meta::Origin;
 use crate::record::records;
 
@@ -27,6 +27,8 @@ pub enum SkipReason {
   Stopped,
   Rejected,
   Lost,
+  /// What it was based on is too old.
+  Expired,
 }
 
 /// How a started call ended, as its worker or an observer reports it.
@@ -48,6 +50,27 @@ pub struct ResultPart {
   pub blob: Option<String>,
 }
 
+/// What kind of outside effect a card is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum GateKind {
+  Email,
+  Computer,
+  Session,
+}
+
+/// What an approval of an external call is about, as its tool says it; the action itself stands beside it, whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+  pub kind: GateKind,
+  /// Whom or what it reaches: recipients and subject; device, application and window; the session.
+  pub target: String,
+  /// What "allow this kind for this task" would cover: application and computer, or the type of session operation. None: each one is asked for (email).
+  pub scope: Option<String>,
+  /// Until when what it is based on counts, such as a picture of the desktop.
+  pub valid_until_ms: Option<Timestamp>,
+}
+
 /// A worker asks for the permit to make a call now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallAsked {
@@ -64,6 +87,8 @@ pub struct CallAsked {
   pub limit_millis: i64,
   /// The ordinal of the agent's last event about this job that the worker had read.
   pub seen: i64,
+  /// For an external call of a task: what the owner's approval is about.
+  pub gate: Option<Gate>,
 }
 
 /// How a call ended.
@@ -100,6 +125,25 @@ pub struct CallStarted {
   pub limit_millis: i64,
   /// When the ask was decided; observers wait from what they themselves saw.
   pub started_ms: Timestamp,
+  /// The card by which the owner allowed it, if it needed one.
+  pub card: Option<ActionId>,
+}
+
+/// The call waits for the owner's decision on a card, which shows all of this.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallHeld {
+  pub job: JobId,
+  pub execution: i32,
+  pub step: i32,
+  pub index: i32,
+  pub call: CallId,
+  pub card: ActionId,
+  pub tool: String,
+  pub class: Class,
+  pub gate: Gate,
+  /// The canonical action, whole: an approval is about exactly this.
+  pub action: String,
+  pub limit_millis: i64,
 }
 
 /// The call will not begin.
@@ -163,12 +207,12 @@ pub struct CallOutcomeNoted {
 
 records! {
   /// Asks and reports about calls.
-  "call" Input { CallAsked = 1, CallOutcomeReported = 1, CallReconcileGiven = 1 }
+  "call" Input { CallAsked = 2, CallOutcomeReported = 1, CallReconcileGiven = 1 }
 }
 
 records! {
   /// Facts about calls.
-  "call" Event { CallStarted = 1, CallSkipped = 1, CallReturned = 1, CallFailed = 1, CallUnknown = 1, CallReconciled = 1, CallOutcomeNoted = 1 }
+  "call" Event { CallStarted = 2, CallHeld = 1, CallSkipped = 2, CallReturned = 1, CallFailed = 1, CallUnknown = 1, CallReconciled = 1, CallOutcomeNoted = 1 }
 }
 
 impl Input {
@@ -187,6 +231,7 @@ impl Event {
   pub fn job(&self) -> JobId {
     match self {
       Self::CallStarted(event) => event.job,
+      Self::CallHeld(event) => event.job,
       Self::CallSkipped(event) => event.job,
       Self::CallReturned(event) => event.job,
       Self::CallFailed(event) => event.job,

@@ -1,19 +1,23 @@
 //! What is remembered of calls.
 
-use super::{Call, CallStarted, CallStatus, Event, Outcome};
+use super::{Call, CallHeld, CallStarted, CallStatus, Card, Event, Outcome};
 use crate::execution::Work;
 use crate::ids::CallId;
+use crate::meta::Meta;
 use crate::state::Thing;
 
-pub(crate) fn evolve(thing: &mut Thing, event: &Event) {
-  let Some(reply) = thing.reply_mut() else { return };
-  let work = &mut reply.work;
+pub(crate) fn evolve(thing: &mut Thing, meta: &Meta, event: &Event) {
+  if let (Some(reply), Event::CallReturned(returned)) = (thing.reply_mut(), event) {
+    reply.has_read(returned.call, meta.ordinal);
+  }
+  let Some(work) = thing.work_mut() else { return };
   match event {
-    Event::CallStarted(started) => start(work, started),
+    Event::CallStarted(started) => start(work, meta, started),
+    Event::CallHeld(held) => hold(work, held),
     Event::CallSkipped(skipped) => {
-      let call =
-        || Call { step: skipped.step, index: skipped.index, tool: skipped.tool.clone(), class: None, started_by: Vec::new(), status: CallStatus::Skipped };
-      work.calls.entry(skipped.call).or_insert_with(call).status = CallStatus::Skipped;
+      let call = work.calls.entry(skipped.call).or_insert_with(|| unknown((skipped.step, skipped.index), &skipped.tool));
+      call.status = CallStatus::Skipped;
+      call.card = None;
     }
     Event::CallReturned(returned) => set(work, returned.call, CallStatus::Settled(Outcome::Returned)),
     Event::CallFailed(failed) => set(work, failed.call, CallStatus::Settled(Outcome::Failed)),
@@ -26,12 +30,25 @@ pub(crate) fn evolve(thing: &mut Thing, event: &Event) {
   }
 }
 
-fn start(work: &mut Work, started: &CallStarted) {
-  let CallStarted { step, index, class, .. } = *started;
-  let tool = started.tool.clone();
-  let call = || Call { step, index, tool, class: Some(class), started_by: Vec::new(), status: CallStatus::Started };
-  let call = work.calls.entry(started.call).or_insert_with(call);
+fn start(work: &mut Work, meta: &Meta, started: &CallStarted) {
+  let call = work.calls.entry(started.call).or_insert_with(|| unknown((started.step, started.index), &started.tool));
+  call.class = Some(started.class);
+  call.status = CallStatus::Started;
   call.started_by.push(started.execution);
+  call.begun = meta.ordinal;
+  call.card = None;
+}
+
+fn hold(work: &mut Work, held: &CallHeld) {
+  let card = Card { id: held.card, gate: held.gate.clone(), action: held.action.clone() };
+  let call = Call { class: Some(held.class), card: Some(Box::new(card)), status: CallStatus::Held, ..unknown((held.step, held.index), &held.tool) };
+  work.calls.insert(held.call, call);
+}
+
+/// A call of which nothing is known but that it is not to begin.
+fn unknown(at: (i32, i32), tool: &str) -> Call {
+  let (step, index) = at;
+  Call { step, index, tool: tool.to_owned(), class: None, started_by: Vec::new(), begun: 0, card: None, status: CallStatus::Skipped }
 }
 
 fn set(work: &mut Work, call: CallId, status: CallStatus) {

@@ -120,7 +120,8 @@ fn admitted(meta: &Meta, conversation: ConversationId, author: Author, author_na
   MessageAdmitted { message, conversation, author, author_name, text, attachments, reply: MessageId(named(message.0, "reply")) }
 }
 
-fn cleaned(file: &FileRef) -> FileRef {
+/// A file's names as they can be stored.
+pub(crate) fn cleaned(file: &FileRef) -> FileRef {
   FileRef { name: text::first_chars(&file.name, FILE_NAME_CHARS_MAX), media_type: text::first_chars(&file.media_type, FILE_NAME_CHARS_MAX), ..file.clone() }
 }
 

@@ -1,7 +1,7 @@
 //! What is decided on messages that come in and on the owner's word about them.
 
 use super::turns::{turn_after, turn_at_once};
-use super::{Input, MessageRetried, MessageRetryAsked, Reply, ReplyRequested, ReplyStatus, ReplyStopAsked, ReplyStopped, admit};
+use super::{Input, MessageRetried, MessageRetryAsked, Reply, ReplyRequested, ReplyStatus, ReplyStopAsked, ReplyStopped, admit, report};
 use crate::codes::reason;
 use crate::event::Event;
 use crate::execution::ExecutionStopped;
@@ -17,6 +17,7 @@ pub(crate) fn decide(root: &Root, thing: &Thing, meta: &Meta, input: &Input) -> 
   match input {
     Input::MessageGiven(given) => admit::give(root, thing, meta, given),
     Input::MessageReceived(received) => admit::receive(root, thing, meta, received),
+    Input::ResultReported(reported) => report::admit(root, thing, meta, reported),
     Input::ReplyStopAsked(asked) => of_the_owner(thing, meta).map_or_else(|reason| vec![refused(reason)], |reply| stop(root, reply, asked)),
     Input::MessageRetryAsked(asked) => of_the_owner(thing, meta).map_or_else(|reason| vec![refused(reason)], |reply| retry(root, reply, asked)),
   }
@@ -34,7 +35,7 @@ fn of_the_owner<'a>(thing: &'a Thing, meta: &Meta) -> Result<&'a Reply, &'static
 fn stop(root: &Root, reply: &Reply, asked: &ReplyStopAsked) -> Vec<Event> {
   match reply.status {
     ReplyStatus::Pending => {}
-    ReplyStatus::Answered | ReplyStatus::Stopped | ReplyStatus::Failed => return vec![refused(reason::STATE_CHANGED)],
+    ReplyStatus::Answered | ReplyStatus::Stopped | ReplyStatus::Failed | ReplyStatus::Superseded => return vec![refused(reason::STATE_CHANGED)],
   }
   let job: JobId = asked.message.into();
   let mut events = Vec::new();
@@ -53,7 +54,7 @@ fn stop(root: &Root, reply: &Reply, asked: &ReplyStopAsked) -> Vec<Event> {
 fn retry(root: &Root, reply: &Reply, asked: &MessageRetryAsked) -> Vec<Event> {
   match reply.status {
     ReplyStatus::Stopped | ReplyStatus::Failed => {}
-    ReplyStatus::Pending | ReplyStatus::Answered => return vec![refused(reason::STATE_CHANGED)],
+    ReplyStatus::Pending | ReplyStatus::Answered | ReplyStatus::Superseded => return vec![refused(reason::STATE_CHANGED)],
   }
   let Some(known) = root.conversations.get(&reply.conversation) else { return vec![refused(reason::NOT_FOUND)] };
   if root.open_messages() >= OPEN_MESSAGES_MAX {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::event::message_of;
-use crate::ids::{ConversationId, JobId, MessageId, ThingId};
+use crate::ids::{ConversationId, JobId, MessageId, TaskId, ThingId};
 use crate::meta::Origin;
 use crate::record::records;
 
@@ -97,6 +97,19 @@ pub struct MessageRetryAsked {
   pub message: MessageId,
 }
 
+/// A task brings its result to the conversation that asked for it; it can't be refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultReported {
+  pub task: TaskId,
+  pub conversation: ConversationId,
+  /// Who caused the task.
+  pub author: Author,
+  pub title: String,
+  /// The ordinal of the last instruction that the result answers.
+  pub revision: i64,
+  pub text: String,
+}
+
 /// A conversation exists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConversationOpened {
@@ -128,6 +141,32 @@ pub struct MessageRetried {
   pub conversation: ConversationId,
   /// The id of its one reply, the same as before.
   pub reply: MessageId,
+}
+
+/// A task's result stands in its conversation, waiting to be told. The page doesn't show it: the reply does, and the task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReportAdmitted {
+  pub message: MessageId,
+  pub conversation: ConversationId,
+  pub task: TaskId,
+  /// Who caused the task.
+  pub author: Author,
+  pub title: String,
+  pub revision: i64,
+  /// The result, whole.
+  pub text: String,
+  /// The id of the reply that tells it.
+  pub reply: MessageId,
+}
+
+/// The task went on before its result was told: it isn't told any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReportSuperseded {
+  pub job: JobId,
+  pub conversation: ConversationId,
+  pub reply: MessageId,
+  pub task: TaskId,
+  pub revision: i64,
 }
 
 /// It is this message's turn: the agent shall reply.
@@ -181,19 +220,22 @@ pub struct NoticePosted {
 
 records! {
   /// Commands and reports about conversations.
-  "conversation" Input { MessageGiven = 1, MessageReceived = 1, ReplyStopAsked = 1, MessageRetryAsked = 1 }
+  "conversation" Input { MessageGiven = 1, MessageReceived = 1, ReplyStopAsked = 1, MessageRetryAsked = 1, ResultReported = 1 }
 }
 
 records! {
   /// Facts about conversations.
-  "conversation" Event { ConversationOpened = 1, MessageAdmitted = 1, MessageRetried = 1, ReplyRequested = 1, ReplyPosted = 1, ReplyStopped = 1, ReplyFailed = 1, NoticePosted = 1 }
+  "conversation" Event {
+    ConversationOpened = 1, MessageAdmitted = 1, MessageRetried = 1, ReportAdmitted = 1, ReportSuperseded = 1, ReplyRequested = 1, ReplyPosted = 1,
+    ReplyStopped = 1, ReplyFailed = 1, NoticePosted = 1,
+  }
 }
 
 impl Input {
   /// The thing that the input makes or names: the job that answers the message.
   pub fn thing(&self, id: Uuid) -> Option<ThingId> {
     match self {
-      Self::MessageGiven(_) | Self::MessageReceived(_) => Some(ThingId(message_of(id).0)),
+      Self::MessageGiven(_) | Self::MessageReceived(_) | Self::ResultReported(_) => Some(ThingId(message_of(id).0)),
       Self::ReplyStopAsked(asked) => Some(ThingId(asked.message.0)),
       Self::MessageRetryAsked(asked) => Some(ThingId(asked.message.0)),
     }
@@ -206,6 +248,8 @@ impl Event {
     match self {
       Self::MessageAdmitted(event) => Some(ThingId(event.message.0)),
       Self::MessageRetried(event) => Some(ThingId(event.message.0)),
+      Self::ReportAdmitted(event) => Some(ThingId(event.message.0)),
+      Self::ReportSuperseded(event) => Some(event.job.into()),
       Self::ReplyPosted(event) => Some(event.job.into()),
       Self::ReplyStopped(event) => Some(event.job.into()),
       Self::ReplyFailed(event) => Some(event.job.into()),

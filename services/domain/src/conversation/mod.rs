@@ -9,14 +9,15 @@ mod admit;
 mod decide;
 mod event;
 mod evolve;
+pub(crate) mod report;
 mod state;
 #[cfg(test)]
 mod tests;
 mod turns;
 
-pub(crate) use admit::{admitted_as_failed, posted};
+pub(crate) use admit::{admitted_as_failed, cleaned as kept_file, posted};
 pub(crate) use decide::decide;
 pub use event::*;
 pub(crate) use evolve::evolve;
-pub use state::{Conversation, OpenMessage, Reply, ReplyStatus};
+pub use state::{Conversation, OpenMessage, OpenReport, Reply, ReplyStatus, Report};
 pub(crate) use turns::turn_after;

@@ -2,7 +2,7 @@
 
 use super::{ExecutionFailed, ExecutionLost, ExecutionYielded, LossReason, Running};
 use crate::codes::notice;
-use crate::conversation::{NoticeParam, Reply, ReplyFailed, posted, turn_after};
+use crate::conversation::{NoticeParam, Reply, ReplyFailed, posted, report, turn_after};
 use crate::event::Event;
 use crate::ids::{JobId, TimerId};
 use crate::limits::{CODE_CHARS_MAX, DETAIL_CHARS_MAX, REPLY_LOSSES_MAX};
@@ -21,7 +21,7 @@ pub(super) struct Attempt<'a> {
 }
 
 /// How an execution ends.
-pub(super) enum Ending<'a> {
+pub(crate) enum Ending<'a> {
   Lost(LossReason),
   Yielded,
   Failed { code: &'a str, detail: &'a str },
@@ -68,9 +68,15 @@ impl Attempt<'_> {
     }
   }
 
-  /// The message is not answered: a notice says why, and the next one has its turn.
+  /// The message is not answered: a notice says why, and the next one has its turn. A task's result is posted as it is.
   fn fail(&self, events: &mut Vec<Event>, code: &str, params: Vec<NoticeParam>) {
     let (job, conversation) = (self.job, self.reply.conversation);
+    if let Some(posted) = report::unchanged(self.root, (job, self.reply)) {
+      // The agent couldn't tell it in its own words (REP-27).
+      events.push(posted);
+      events.extend(turn_after(self.root, conversation, job).map(Event::from));
+      return;
+    }
     events.push(ReplyFailed { job, conversation, reply: self.reply.reply, code: code.to_owned() }.into());
     events.push(posted(self.meta, events.len(), (conversation, job.into()), code, params));
     events.extend(turn_after(self.root, conversation, job).map(Event::from));
@@ -87,7 +93,7 @@ fn interruption(losses: i32, reason: LossReason) -> Vec<NoticeParam> {
 }
 
 /// The code that a worker names, if it is one.
-fn named(code: &str) -> &str {
+pub(crate) fn named(code: &str) -> &str {
   let is_code = !code.is_empty() && code.len() <= CODE_CHARS_MAX && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
   if is_code { code } else { notice::FAILED }
 }

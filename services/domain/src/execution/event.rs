@@ -12,6 +12,7 @@ use crate::settings::Effort;
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum JobKind {
   Reply,
+  Task,
 }
 
 /// Why an execution was lost.
@@ -138,8 +139,9 @@ pub struct ExecutionStarted {
   pub kind: JobKind,
   pub execution: i32,
   pub conversation: ConversationId,
+  /// The reply's id; for a task its own.
   pub reply: MessageId,
-  /// The limit of this attempt, stored here and never computed again.
+  /// The limit of this attempt, stored here and never computed again; 0 for a task, which has none (RUN-19).
   pub limit_ms: Timestamp,
 }
 
@@ -176,6 +178,13 @@ pub struct ExecutionStopped {
   pub execution: i32,
 }
 
+/// The job waits or is paused, and its execution is over; what it had started is settled by its class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExecutionSuspended {
+  pub job: JobId,
+  pub execution: i32,
+}
+
 /// The work is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionFinished {
@@ -196,13 +205,16 @@ pub struct StepRecorded {
 
 records! {
   /// Asks and reports of workers.
-  "execution" Input { ExecutionAsked = 1, ExecutionLossReported = 1, ExecutionYieldReported = 1, ExecutionFailureReported = 1, StepReported = 1, FinishAsked = 1 }
+  "execution" Input { ExecutionAsked = 2, ExecutionLossReported = 1, ExecutionYieldReported = 1, ExecutionFailureReported = 1, StepReported = 1, FinishAsked = 1 }
 }
 
 records! {
   /// Facts about executions.
   #[expect(clippy::large_enum_variant, reason = "events lie in vectors and behind shared pointers; a step is as common as any other")]
-  "execution" Event { ExecutionStarted = 1, ExecutionLost = 1, ExecutionYielded = 1, ExecutionFailed = 1, ExecutionStopped = 1, ExecutionFinished = 1, StepRecorded = 1 }
+  "execution" Event {
+    ExecutionStarted = 2, ExecutionLost = 1, ExecutionYielded = 1, ExecutionFailed = 1, ExecutionStopped = 1, ExecutionSuspended = 1, ExecutionFinished = 1,
+    StepRecorded = 1,
+  }
 }
 
 impl Input {
@@ -228,6 +240,7 @@ impl Event {
       Self::ExecutionYielded(event) => event.job,
       Self::ExecutionFailed(event) => event.job,
       Self::ExecutionStopped(event) => event.job,
+      Self::ExecutionSuspended(event) => event.job,
       Self::ExecutionFinished(event) => event.job,
       Self::StepRecorded(event) => event.job,
     }

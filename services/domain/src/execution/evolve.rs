@@ -4,18 +4,23 @@ use super::state::attempt_timer;
 use super::{Event, ExecutionStarted, Running, Step, StepRecorded, Work};
 use crate::meta::Meta;
 use crate::state::Thing;
+use crate::task;
 
 pub(crate) fn evolve(thing: &mut Thing, meta: &Meta, event: &Event) {
-  let Some(reply) = thing.reply_mut() else { return };
-  let work = &mut reply.work;
+  let Some(work) = thing.work_mut() else { return };
   match event {
     Event::ExecutionStarted(started) => start(work, meta, started),
     Event::ExecutionLost(lost) => {
       work.running = None;
       work.losses = lost.losses;
     }
-    Event::ExecutionYielded(_) | Event::ExecutionFailed(_) | Event::ExecutionStopped(_) | Event::ExecutionFinished(_) => work.running = None,
-    Event::StepRecorded(recorded) => record(work, meta, recorded),
+    Event::ExecutionYielded(_) | Event::ExecutionFailed(_) | Event::ExecutionStopped(_) | Event::ExecutionSuspended(_) | Event::ExecutionFinished(_) => {
+      work.running = None;
+    }
+    Event::StepRecorded(recorded) => {
+      record(work, meta, recorded);
+      task::stepped(thing);
+    }
   }
 }
 

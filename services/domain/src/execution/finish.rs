@@ -5,7 +5,7 @@
 use super::decide::running;
 use super::{ExecutionFinished, FinishAsked, ModelCall, PromptPart, Running, StepRecorded, ToolCall, Work};
 use crate::codes::reason;
-use crate::conversation::{Reply, ReplyPosted, turn_after};
+use crate::conversation::{Reply, ReplyPosted, report, turn_after};
 use crate::event::Event;
 use crate::ids::JobId;
 use crate::limits::{ARGUMENTS_BYTES_MAX, CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
@@ -16,33 +16,54 @@ use crate::timer::TimerCancelled;
 
 pub(super) fn finish(root: &Root, thing: &Thing, asked: &FinishAsked) -> Vec<Event> {
   let Some((reply, running)) = running(thing, asked.execution) else { return vec![refused(reason::STALE_EXECUTION)] };
-  let is_new = match is_new_step(&reply.work, asked.step) {
-    Ok(is_new) => is_new,
+  let step = match StepOf::finish(&reply.work, asked) {
+    Ok(step) => step,
     Err(reason) => return vec![refused(reason)],
   };
   let (text, cut) = text::bounded(&asked.text, MESSAGE_TEXT_BYTES_MAX);
-  let record = |text: &str| recorded((asked.job, asked.execution, asked.step), &asked.model_call, text.to_owned(), Vec::new()).into();
   if let Some(reason) = too_early(reply, asked) {
-    return is_new.then(|| record(&text)).into_iter().chain([refused(reason)]).collect();
+    return recorded_finish(step, asked, &text).into_iter().chain([refused(reason)]).collect();
   }
-  let mut events: Vec<Event> = is_new.then(|| record("")).into_iter().collect();
-  events.extend(posted(reply, running, asked, text, cut));
+  let mut events: Vec<Event> = recorded_finish(step, asked, "").into_iter().collect();
+  match report::superseded(root, (asked.job, reply)) {
+    Some(superseded) => {
+      events.extend([ExecutionFinished { job: asked.job, execution: asked.execution }.into(), TimerCancelled { timer: running.timer }.into(), superseded]);
+    }
+    None => events.extend(posted(reply, running, asked, text, cut)),
+  }
   events.extend(turn_after(root, reply.conversation, asked.job).map(Event::from));
   events
 }
 
-/// Whether the answer is a new step, or the last one asked again after a refusal; or why it can't be either.
-fn is_new_step(work: &Work, step: i32) -> Result<bool, &'static str> {
-  let last = work.last_step();
-  let asked_again = work.steps.get(&step).is_some_and(|recorded| recorded.tools.is_empty()) && step == last;
-  if asked_again {
-    Ok(false)
-  } else if step == last + 1 {
-    Ok(true)
-  } else if (1..=last).contains(&step) {
-    Err(reason::STEP_RECORDED)
-  } else {
-    Err(reason::STEP_OUT_OF_ORDER)
+/// Which step a final answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StepOf {
+  /// The next one.
+  New,
+  /// The last one, asked again after a refusal.
+  Again,
+}
+
+/// The record of a final answer with this text, if it isn't recorded.
+pub(crate) fn recorded_finish(step: StepOf, asked: &FinishAsked, text: &str) -> Option<Event> {
+  let record = || recorded((asked.job, asked.execution, asked.step), &asked.model_call, text.to_owned(), Vec::new()).into();
+  (step == StepOf::New).then(record)
+}
+
+impl StepOf {
+  /// Which step the answer is, or why it can't be one.
+  pub(crate) fn finish(work: &Work, asked: &FinishAsked) -> Result<Self, &'static str> {
+    let (step, last) = (asked.step, work.last_step());
+    let asked_again = work.steps.get(&step).is_some_and(|recorded| recorded.tools.is_empty()) && step == last;
+    if asked_again {
+      Ok(Self::Again)
+    } else if step == last + 1 {
+      Ok(Self::New)
+    } else if (1..=last).contains(&step) {
+      Err(reason::STEP_RECORDED)
+    } else {
+      Err(reason::STEP_OUT_OF_ORDER)
+    }
   }
 }
 

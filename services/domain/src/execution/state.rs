@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::call::{Call, CallStatus, Class, Outcome};
+use crate::call::{Call, CallStatus, Outcome};
 use crate::ids::{CallId, TimerId, Timestamp, derived};
 
 /// The execution side of any job: what replies, tasks, deliveries and checks share.
@@ -31,6 +31,7 @@ pub struct Running {
   /// The ask that it answers.
   pub ask: Uuid,
   pub limit_ms: Timestamp,
+  /// The timer of a reply's attempt; a task has none, so nothing is set under this id.
   pub timer: TimerId,
 }
 
@@ -55,10 +56,10 @@ impl Work {
 
   /// Whether an external call is started or its outcome unknown: then the job waits (RUN-18).
   pub fn waits_for_call(&self) -> bool {
-    self.calls.values().any(|call| call.class == Some(Class::External) && call.is_open())
+    self.calls.values().any(Call::is_unconfirmed)
   }
 
-  /// Whether a call is started or, if external, its outcome unknown: then the job can't finish.
+  /// Whether a call is held, approved, started or, if external, its outcome unknown: then the job can't finish.
   pub fn has_open_call(&self) -> bool {
     self.calls.values().any(Call::is_open)
   }
@@ -69,12 +70,26 @@ impl Work {
     self.losses = 0;
   }
 
+  /// Of all but the last `kept` steps only the calls are kept about which something may still be learnt.
+  pub(crate) fn forget_steps_before(&mut self, kept: usize) {
+    let Some(oldest) = self.steps.keys().rev().nth(kept.saturating_sub(1)).copied().filter(|_| self.steps.len() > kept) else { return };
+    self.steps.retain(|&step, _| step >= oldest);
+    self.calls.retain(|_, call| call.step >= oldest || call.is_learnt_of());
+  }
+
   /// The work is done for good: keeps only calls about which something may still be learnt.
   pub(crate) fn forget_settled(&mut self) {
     self.steps.clear();
-    self.calls.retain(|_, call| match call.status {
-      CallStatus::Started | CallStatus::Settled(Outcome::Unknown) | CallStatus::ReconciledByOwner => true,
+    self.calls.retain(|_, call| call.is_learnt_of());
+  }
+}
+
+impl Call {
+  /// Whether something may still be learnt about it.
+  fn is_learnt_of(&self) -> bool {
+    match self.status {
+      CallStatus::Held | CallStatus::Approved | CallStatus::Started | CallStatus::Settled(Outcome::Unknown) | CallStatus::ReconciledByOwner => true,
       CallStatus::Skipped | CallStatus::Settled(Outcome::Returned | Outcome::Failed) | CallStatus::ReconciledByReport | CallStatus::Noted => false,
-    });
+    }
   }
 }

@@ -28,6 +28,7 @@ pub fn exempt(input: &Input) -> bool {
     | Input::Conversation(_)
     | Input::Execution(_)
     | Input::Call(_)
+    | Input::Task(_)
     | Input::Timer(_) => false,
   }
 }
@@ -70,6 +71,7 @@ fn beyond_the_limit(root: &Root, meta: &Meta, input: &Input, bytes: HeldInput) -
     | Input::Conversation(_)
     | Input::Execution(_)
     | Input::Call(_)
+    | Input::Task(_)
     | Input::Timer(_) => {
       if input.is_command() {
         vec![refused(reason::QUEUE_FULL)]

@@ -7,6 +7,7 @@ use crate::limits::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, NAME_CHARS_MAX, REFERE
 use crate::meta::{Meta, Origin};
 use crate::settle::{no_change, refused};
 use crate::state::Root;
+use crate::task;
 use crate::text;
 
 /// The languages that the product speaks (D24); empty follows the browser.
@@ -28,7 +29,22 @@ pub(crate) fn at_start() -> SettingsChanged {
 
 pub(crate) fn decide(root: &Root, meta: &Meta, input: &Input) -> Vec<Event> {
   match input {
-    Input::SettingsGiven(given) => vec![change(root, meta, given)],
+    Input::SettingsGiven(given) => {
+      let changed = change(root, meta, given);
+      // More tasks may run at once: those that waited longest have their turn.
+      let turns = match &changed {
+        Event::Settings(super::Event::SettingsChanged(changed)) => task::turns_at(root, changed.concurrency),
+        Event::Account(_)
+        | Event::Agent(_)
+        | Event::Call(_)
+        | Event::Conversation(_)
+        | Event::Execution(_)
+        | Event::Log(_)
+        | Event::Task(_)
+        | Event::Timer(_) => Vec::new(),
+      };
+      [changed].into_iter().chain(turns).collect()
+    }
   }
 }
 

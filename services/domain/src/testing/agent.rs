@@ -11,7 +11,8 @@ use crate::ids::{AgentId, ThingId, Timestamp, derived};
 use crate::meta::{Kind, Meta, Origin};
 use crate::provenance::origin_of;
 use crate::state::{Root, State, Thing};
-use crate::{call, conversation, decide, evolve};
+use crate::task::{self, Task};
+use crate::{call, conversation, decide, evolve, route};
 
 /// The instant at which every test begins: 2026-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_767_225_600_000);
@@ -42,6 +43,8 @@ pub struct TestAgent {
   /// The decider's clock.
   pub now: Timestamp,
   inputs: u64,
+  /// How much of the log has led to what it leads to.
+  routed: usize,
 }
 
 impl TestAgent {
@@ -52,7 +55,7 @@ impl TestAgent {
 
   /// Nothing yet, under this id.
   pub fn of(agent: AgentId) -> Self {
-    Self { agent, root: Root::default(), things: BTreeMap::new(), log: Vec::new(), now: BEGINNING, inputs: 0 }
+    Self { agent, root: Root::default(), things: BTreeMap::new(), log: Vec::new(), now: BEGINNING, inputs: 0, routed: 0 }
   }
 
   /// An agent that exists, with its main conversation; its account's name is `Ada`.
@@ -132,6 +135,27 @@ impl TestAgent {
     }
   }
 
+  /// A task's state.
+  pub fn task(&self, task: impl Into<ThingId>) -> Task {
+    self.thing(task).task().expect("the task is known").clone()
+  }
+
+  /// Decides on everything that the log leads to and was not decided on yet, as the decider's process does; gives what was decided.
+  pub fn carry_on(&mut self) -> Vec<Decided> {
+    std::iter::from_fn(|| self.carry_on_once()).collect()
+  }
+
+  /// Decides on the next thing that the log leads to, if there is one.
+  pub fn carry_on_once(&mut self) -> Option<Decided> {
+    while let Some((meta, event)) = self.log.get(self.routed).cloned() {
+      self.routed += 1;
+      if let Some(routed) = route(&meta, &event).filter(|routed| routed.agent == self.agent) {
+        return Some(self.when_from(Origin::Platform, routed.input));
+      }
+    }
+    None
+  }
+
   /// The ordinal of the last event.
   pub fn ordinal(&self) -> i64 {
     self.log.last().map_or(0, |(meta, _)| meta.ordinal)
@@ -176,10 +200,32 @@ impl TestAgent {
 /// Who usually sends such an input.
 fn usual_origin(input: &Input) -> Origin {
   match input {
-    Input::Account(_) | Input::Agent(_) | Input::Log(_) | Input::Timer(_) => Origin::Platform,
+    Input::Account(_) | Input::Agent(_) | Input::Log(_) | Input::Timer(_) | Input::Conversation(conversation::Input::ResultReported(_)) => Origin::Platform,
+    Input::Task(input) => of_task(input),
     Input::Conversation(conversation::Input::MessageReceived(received)) if received.author == conversation::Author::Person => Origin::ThirdParty,
     Input::Settings(_) | Input::Conversation(_) | Input::Call(call::Input::CallReconcileGiven(_)) => Origin::Owner,
     Input::Execution(_) => Origin::Agent,
     Input::Call(_) => Origin::Tool,
+  }
+}
+
+fn of_task(input: &task::Input) -> Origin {
+  let (order, is_workers) = match input {
+    task::Input::TaskStartAsked(asked) => (asked.order, false),
+    task::Input::InstructionGiven(given) => (given.order, false),
+    task::Input::TaskPauseAsked(asked) => (asked.order, false),
+    task::Input::TaskResumeAsked(asked) => (asked.order, false),
+    task::Input::TaskStopAsked(asked) => (asked.order, false),
+    task::Input::ActionDecisionGiven(_) => (None, false),
+    task::Input::CheckpointAsked(_)
+    | task::Input::DeliveryAsked(_)
+    | task::Input::OutputLoopReported(_)
+    | task::Input::DesktopBusyReported(_)
+    | task::Input::DesktopFreedReported(_) => (None, true),
+  };
+  match (order, is_workers) {
+    (Some(_), _) => Origin::Platform,
+    (None, true) => Origin::Agent,
+    (None, false) => Origin::Owner,
   }
 }

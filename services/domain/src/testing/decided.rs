@@ -71,7 +71,8 @@ impl Decided {
       | Event::Timer(_)
       | Event::Conversation(_)
       | Event::Execution(_)
-      | Event::Call(_) => None,
+      | Event::Call(_)
+      | Event::Task(_) => None,
     })
   }
 

@@ -153,6 +153,7 @@ pub fn call(job: JobId, execution: i32, at: (i32, i32), tool: &str, class: Class
     action: "{}".to_owned(),
     limit_millis: 10_000,
     seen: i64::MAX,
+    gate: None,
   }
 }
 

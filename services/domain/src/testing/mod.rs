@@ -10,6 +10,7 @@
 mod agent;
 mod decided;
 pub mod inputs;
+pub mod tasks;
 
 pub use agent::{TestAgent, given, input_id};
 pub use decided::Decided;

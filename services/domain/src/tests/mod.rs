@@ -2,4 +2,6 @@
 
 mod oracle;
 mod random;
+mod random_tasks;
+mod task_oracle;
 mod whole;

@@ -9,18 +9,31 @@ use crate::execution;
 use crate::ids::{CallId, ConversationId, JobId, TimerId};
 use crate::limits::{CHANNEL_REPLIES_MAX, DECISION_EVENTS_MAX, REPLY_LOSSES_MAX};
 use crate::log;
+use crate::settings;
+use crate::task;
 use crate::timer;
 
+use super::task_oracle::Tasks;
+
+/// What a job is for; a task has its turn and its end in another way than a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Kind {
+  #[default]
+  Reply,
+  Task,
+}
+
 #[derive(Debug, Default)]
-struct Job {
+pub(super) struct Job {
+  kind: Kind,
   conversation: Option<ConversationId>,
   /// Grows with every admission and retry: the order of answers.
   place: usize,
   open: bool,
   has_turn: bool,
-  running: Option<i32>,
+  pub(super) running: Option<i32>,
   executions: i32,
-  losses: i32,
+  pub(super) losses: i32,
   finished: bool,
   endings: u32,
   retries: u32,
@@ -29,8 +42,8 @@ struct Job {
 }
 
 #[derive(Debug)]
-struct Call {
-  class: Class,
+pub(super) struct Call {
+  pub(super) class: Class,
   starts: Vec<i32>,
   outcomes: u32,
   unknown: bool,
@@ -46,6 +59,7 @@ pub(super) struct Oracle {
   calls: BTreeMap<CallId, (JobId, Call)>,
   skipped: BTreeSet<CallId>,
   timers: BTreeSet<TimerId>,
+  tasks: Tasks,
   places: usize,
 }
 
@@ -60,7 +74,15 @@ impl Oracle {
         Event::Call(event) => self.call(event),
         Event::Timer(event) => self.timer(event),
         Event::Log(log::Event::InputSettled(_)) => assert!(events.len() <= 2, "settled beside other facts: {events:?}"),
-        Event::Log(_) | Event::Account(_) | Event::Agent(_) | Event::Settings(_) => {}
+        Event::Task(event) => {
+          if let task::Event::TaskStarted(started) = event {
+            let job = Job { kind: Kind::Task, ..Job::default() };
+            assert!(self.jobs.insert(started.task.into(), job).is_none(), "started twice");
+          }
+          self.tasks.take(event, &mut self.jobs);
+        }
+        Event::Settings(settings::Event::SettingsChanged(changed)) => self.tasks.concurrency(changed.concurrency),
+        Event::Log(_) | Event::Account(_) | Event::Agent(_) => {}
       }
     }
     self.between_decisions();
@@ -68,7 +90,7 @@ impl Oracle {
 
   /// Each message ended exactly once for every time it was asked for, or is still open.
   pub(super) fn end(&self) {
-    for (id, job) in &self.jobs {
+    for (id, job) in self.jobs.iter().filter(|(_, job)| !job.is_task()) {
       assert_eq!(job.endings + u32::from(job.open), 1 + job.retries, "{id}: {job:?}");
     }
   }
@@ -86,6 +108,16 @@ impl Oracle {
         let job = Job { conversation: Some(admitted.conversation), place: self.places, open: true, ..Job::default() };
         assert!(self.jobs.insert(admitted.message.into(), job).is_none(), "admitted twice");
       }
+      conversation::Event::ReportAdmitted(admitted) => {
+        self.places += 1;
+        let job = Job { conversation: Some(admitted.conversation), place: self.places, open: true, ..Job::default() };
+        assert!(self.jobs.insert(admitted.message.into(), job).is_none(), "admitted twice");
+        self.tasks.reported(admitted);
+      }
+      conversation::Event::ReportSuperseded(superseded) => {
+        self.tasks.superseded(superseded);
+        self.close(superseded.job);
+      }
       conversation::Event::MessageRetried(retried) => {
         self.places += 1;
         let place = self.places;
@@ -100,8 +132,10 @@ impl Oracle {
       }
       conversation::Event::ReplyPosted(posted) => {
         let open = self.calls.values().any(|(job, call)| *job == posted.job && call.is_open());
-        assert!(!open, "finished over an open call");
-        assert!(self.job(posted.job).finished, "posted without a finish");
+        let without_finish = self.tasks.tells(posted.job) && !self.job(posted.job).finished;
+        assert!(!open || without_finish, "finished over an open call");
+        assert!(self.job(posted.job).finished || self.tasks.tells(posted.job), "posted without a finish");
+        self.tasks.told(posted);
         self.close(posted.job);
       }
       conversation::Event::ReplyStopped(stopped) => self.close(stopped.job),
@@ -126,10 +160,12 @@ impl Oracle {
 
   fn execution(&mut self, event: &execution::Event) {
     let waits = self.calls.values().any(|(job, call)| *job == event.job() && call.class == Class::External && call.is_open());
+    let task_may_start = self.tasks.may_start(event.job());
     let job = self.job(event.job());
     match event {
       execution::Event::ExecutionStarted(started) => {
-        assert!(job.open && job.has_turn && job.running.is_none() && !waits, "{job:?}");
+        let may = if job.is_task() { task_may_start } else { job.open && job.has_turn };
+        assert!(may && job.running.is_none() && !waits, "{job:?}");
         assert_eq!(started.execution, job.executions + 1);
         job.executions = started.execution;
         job.running = Some(started.execution);
@@ -137,14 +173,18 @@ impl Oracle {
       execution::Event::ExecutionLost(lost) => {
         assert_eq!(job.running.take(), Some(lost.execution));
         job.losses += 1;
-        assert!(job.losses == lost.losses && job.losses <= REPLY_LOSSES_MAX);
+        assert!(job.losses == lost.losses && (job.is_task() || job.losses <= REPLY_LOSSES_MAX));
       }
       execution::Event::ExecutionYielded(yielded) => assert_eq!(job.running.take(), Some(yielded.execution)),
       execution::Event::ExecutionFailed(failed) => assert_eq!(job.running.take(), Some(failed.execution)),
       execution::Event::ExecutionStopped(stopped) => assert_eq!(job.running.take(), Some(stopped.execution)),
+      execution::Event::ExecutionSuspended(suspended) => {
+        assert!(job.is_task());
+        assert_eq!(job.running.take(), Some(suspended.execution));
+      }
       execution::Event::ExecutionFinished(finished) => {
         assert_eq!(job.running.take(), Some(finished.execution));
-        job.finished = true;
+        job.finished = !job.is_task();
       }
       execution::Event::StepRecorded(recorded) => {
         assert_eq!(job.running, Some(recorded.execution));
@@ -166,9 +206,16 @@ impl Oracle {
         assert!(call.starts.is_empty() || (call.class == Class::Repeatable && call.outcomes == 0), "repeated: {call:?}");
         assert!(call.starts.last().is_none_or(|last| *last < started.execution), "two permits: {call:?}");
         call.starts.push(started.execution);
+        self.tasks.call_started(started);
+      }
+      call::Event::CallHeld(held) => {
+        assert_eq!(self.jobs[&held.job].running, Some(held.execution), "held outside its execution");
+        assert!(!self.skipped.contains(&held.call) && !self.calls.contains_key(&held.call), "held after it began");
+        self.tasks.call_held(held);
       }
       call::Event::CallSkipped(skipped) => {
         assert!(self.skipped.insert(skipped.call), "skipped twice");
+        self.tasks.call_skipped(skipped.call);
         if let Some((_, call)) = self.calls.get_mut(&skipped.call) {
           assert!(call.class == Class::Repeatable && call.outcomes == 0, "skipped after it started: {call:?}");
           call.skipped = true;
@@ -208,10 +255,12 @@ impl Oracle {
   }
 
   fn between_decisions(&self) {
-    let running = self.jobs.values().filter(|job| job.running.is_some()).count();
+    let running = self.jobs.values().filter(|job| !job.is_task() && job.running.is_some()).count();
     assert_eq!(self.timers.len(), running, "a timer for each running execution");
-    assert!(self.jobs.values().all(|job| job.running.is_none() || job.open));
-    assert!(self.jobs.values().all(|job| job.losses < REPLY_LOSSES_MAX || !job.open));
+    let replies = || self.jobs.values().filter(|job| !job.is_task());
+    assert!(replies().all(|job| job.running.is_none() || job.open));
+    assert!(replies().all(|job| job.losses < REPLY_LOSSES_MAX || !job.open));
+    self.tasks.between_decisions(&self.jobs, &self.calls);
     let (mut busy, mut waiting) = (0, 0);
     for (conversation, kind) in &self.kinds {
       let mut open: Vec<&Job> = self.jobs.values().filter(|job| job.open && job.conversation == Some(*conversation)).collect();
@@ -220,7 +269,8 @@ impl Oracle {
       let Some(first) = open.first() else { continue };
       match kind {
         ConversationKind::Main => assert!(first.has_turn, "the main conversation never waits"),
-        ConversationKind::Channel | ConversationKind::Task => {
+        ConversationKind::Task => panic!("a message in a task's conversation"),
+        ConversationKind::Channel => {
           busy += usize::from(first.has_turn);
           waiting += usize::from(!first.has_turn);
         }
@@ -230,9 +280,20 @@ impl Oracle {
   }
 }
 
+impl Job {
+  fn is_task(&self) -> bool {
+    self.kind == Kind::Task
+  }
+}
+
 impl Call {
-  fn is_open(&self) -> bool {
-    let is_started = self.outcomes == 0 && !self.skipped;
+  pub(super) fn is_started(&self) -> bool {
+    self.outcomes == 0 && !self.skipped
+  }
+
+  /// Started, or external and unknown.
+  pub(super) fn is_open(&self) -> bool {
+    let is_started = self.is_started();
     is_started || (self.unknown && self.class == Class::External && self.reconciled.is_none())
   }
 }

@@ -1,14 +1,14 @@
 //! What holds for every input and event: classes, provenance, sizes.
 
 use crate::call::{Class, Outcome};
-use crate::conversation::MessageReceived;
+use crate::conversation::{Author, MessageReceived, ResultReported};
 use crate::event::{Event, Input};
 use crate::ids::{ConversationId, JobId, Timestamp};
-use crate::limits::{CHANNEL_REPLIES_MAX, CONVERSATIONS_MAX, HELD_INPUTS_MAX, OPEN_MESSAGES_MAX, ROOT_BYTES_MAX};
+use crate::limits::{CHANNEL_REPLIES_MAX, CONVERSATIONS_MAX, HELD_INPUTS_MAX, OPEN_MESSAGES_MAX, ROOT_BYTES_MAX, TASKS_OPEN_MAX};
 use crate::log::held;
 use crate::meta::Origin;
 use crate::state::State;
-use crate::testing::{TestAgent, inputs};
+use crate::testing::{TestAgent, inputs, tasks};
 
 /// A run through one turn with every kind of content, for what holds for each of its events.
 fn a_turn() -> TestAgent {
@@ -29,7 +29,14 @@ fn a_turn() -> TestAgent {
 #[test]
 fn reports_are_what_happened_outside() {
   let (job, timer) = (JobId(crate::testing::input_id(1)), crate::ids::TimerId(crate::testing::input_id(2)));
-  let reports: [Input; 7] = [
+  let task = tasks::task(1);
+  let call = crate::ids::call(job, 1, 0);
+  let result = ResultReported { task, conversation: inputs::channel(1), author: Author::Owner, title: String::new(), revision: 1, text: "42".to_owned() };
+  let reports: [Input; 11] = [
+    result.into(),
+    tasks::looped(task, 1),
+    tasks::desktop_busy(task, 1),
+    tasks::desktop_free(task),
     inputs::received(inputs::channel(1), "hello").into(),
     inputs::loss(job, 1),
     inputs::give_back(job, 1),
@@ -39,7 +46,15 @@ fn reports_are_what_happened_outside() {
     inputs::fire(timer, job),
   ];
   assert!(reports.iter().all(|input| input.is_report() && !input.is_command()));
-  let commands: [Input; 12] = [
+  let commands: [Input; 20] = [
+    tasks::start(task, "go").into(),
+    tasks::instruct(task, "more").into(),
+    tasks::pause(task),
+    tasks::resume(task),
+    tasks::stop(task),
+    tasks::decide(task, crate::ids::ActionId(call.0), crate::task::Decision::Reject),
+    tasks::checkpoint(task, 1, call, "half").into(),
+    tasks::deliver(task, 1, call, "key").into(),
     inputs::add_account("Ada"),
     inputs::create("Ada"),
     inputs::erase("Ada"),
@@ -114,6 +129,10 @@ fn a_root_at_all_its_limits_is_below_its_size() {
   for job in running {
     agent.when(inputs::ask(job)).then_types(&["ExecutionStarted", "TimerSet"]);
   }
+  for number in 0..u64::try_from(TASKS_OPEN_MAX).unwrap() {
+    agent.when(tasks::start(tasks::task(number), "go"));
+  }
+  assert_eq!(agent.root.tasks.len(), TASKS_OPEN_MAX);
   for position in 0..i64::try_from(HELD_INPUTS_MAX).unwrap() {
     let meta = agent.input_meta(Origin::Owner);
     agent.apply_at((1 << 40 | position, false), &meta, &held(inputs::held(position)));

@@ -147,6 +147,7 @@ pub(super) fn refusal(decision: &Decision) -> Option<String> {
     | Event::Conversation(_)
     | Event::Execution(_)
     | Event::Settings(_)
+    | Event::Task(_)
     | Event::Timer(_) => None,
   })
 }

@@ -105,7 +105,14 @@ impl Progress {
         self.steps.push(Step { step: recorded.step, text: recorded.text.clone(), calls });
       }
       Event::Call(event) => self.fold_call(event),
-      Event::Execution(_) | Event::Conversation(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
+      Event::Execution(_)
+      | Event::Conversation(_)
+      | Event::Account(_)
+      | Event::Agent(_)
+      | Event::Log(_)
+      | Event::Settings(_)
+      | Event::Task(_)
+      | Event::Timer(_) => {}
     }
   }
 
@@ -118,7 +125,8 @@ impl Progress {
       E::CallFailed(failed) => (failed.call, CallState::Failed { code: failed.code.clone(), parts: failed.parts.clone() }),
       E::CallUnknown(unknown) => (unknown.call, CallState::Unknown { class: self.class_of(unknown.call) }),
       E::CallReconciled(reconciled) => (reconciled.call, CallState::Reconciled { executed: reconciled.executed, parts: reconciled.parts.clone() }),
-      E::CallOutcomeNoted(_) => return,
+      // A turn's calls are not held: cards are for tasks.
+      E::CallHeld(_) | E::CallOutcomeNoted(_) => return,
     };
     if let Some(call) = self.steps.iter_mut().flat_map(|step| &mut step.calls).find(|call| call.id == id) {
       call.state = state;

@@ -100,7 +100,7 @@ impl Running {
             signals.calls.send_replace(recorded.core().ordinal);
           }
         }
-        Event::Account(_) | Event::Agent(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
+        Event::Account(_) | Event::Agent(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}
       }
     }
   }
@@ -112,6 +112,7 @@ impl Running {
       E::ExecutionYielded(event) => (event.job, event.execution),
       E::ExecutionFailed(event) => (event.job, event.execution),
       E::ExecutionStopped(event) => (event.job, event.execution),
+      E::ExecutionSuspended(event) => (event.job, event.execution),
       E::ExecutionFinished(event) => (event.job, event.execution),
       E::ExecutionStarted(_) | E::StepRecorded(_) => return,
     };

@@ -80,11 +80,11 @@ impl Asked {
   /// The chain of causes that the decision belongs to: the worker that asks for a job, and who notices that it is lost or late, begin none of their own.
   fn correlation(&self, thing: &Thing) -> Uuid {
     let works = match self.input() {
-      Some(Input::Execution(_) | Input::Call(_) | Input::Timer(_)) => matches!(self.meta.origin, Origin::Agent | Origin::Platform),
+      Some(Input::Execution(_) | Input::Call(_) | Input::Task(_) | Input::Timer(_)) => matches!(self.meta.origin, Origin::Agent | Origin::Platform),
       Some(Input::Account(_) | Input::Agent(_) | Input::Log(_) | Input::Settings(_) | Input::Conversation(_)) | None => false,
     };
     let begins = self.meta.correlation == self.meta.id;
-    thing.reply().filter(|_| works && begins).map_or(self.meta.correlation, |reply| reply.correlation)
+    thing.correlation().filter(|_| works && begins).unwrap_or(self.meta.correlation)
   }
 
   /// The decision on an input of an agent whose history is not whole: nothing can be decided from it, and nothing is lost.

@@ -60,6 +60,7 @@ fn records_key(first: &Event) -> bool {
     | Event::Conversation(_)
     | Event::Execution(_)
     | Event::Settings(_)
+    | Event::Task(_)
     | Event::Timer(_) => true,
   }
 }

@@ -56,7 +56,7 @@ impl Agent {
       match &recorded.event {
         Event::Conversation(event) => self.conversation(event)?,
         Event::Execution(event) => self.execution(event)?,
-        Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
+        Event::Account(_) | Event::Agent(_) | Event::Call(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}
       }
     }
     Ok(())
@@ -85,6 +85,7 @@ impl Agent {
       | Event::Execution(_)
       | Event::Log(_)
       | Event::Settings(_)
+      | Event::Task(_)
       | Event::Timer(_) => {}
     }
     Ok(())
@@ -98,6 +99,12 @@ impl Agent {
         ensure!(before.is_none(), "message {} is admitted again", admitted.message);
         self.waiting.entry(admitted.conversation).or_default().push(admitted.message.into());
       }
+      ConversationEvent::ReportAdmitted(admitted) => {
+        let before = self.jobs.insert(admitted.message.into(), (admitted.conversation, Standing::Open));
+        ensure!(before.is_none(), "report {} is admitted again", admitted.message);
+        self.waiting.entry(admitted.conversation).or_default().push(admitted.message.into());
+      }
+      ConversationEvent::ReportSuperseded(superseded) => self.end(superseded.job, Standing::Answered)?,
       ConversationEvent::MessageRetried(retried) => {
         let job = JobId::from(retried.message);
         let standing = self.jobs.insert(job, (retried.conversation, Standing::Open)).map(|(_, standing)| standing);
@@ -143,6 +150,7 @@ impl Agent {
       | ExecutionEvent::ExecutionYielded(_)
       | ExecutionEvent::ExecutionFailed(_)
       | ExecutionEvent::ExecutionStopped(_)
+      | ExecutionEvent::ExecutionSuspended(_)
       | ExecutionEvent::ExecutionFinished(_) => {
         ensure!(self.running.remove(&job).is_some(), "an execution of {job} ends that does not run");
       }

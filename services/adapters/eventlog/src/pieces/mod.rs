@@ -167,6 +167,9 @@ impl Pieces {
         Event::Conversation(conversation::Event::ReplyPosted(posted)) => self.end(decision.agent, posted.reply, posted.conversation),
         Event::Conversation(conversation::Event::ReplyStopped(stopped)) => self.end(decision.agent, stopped.reply, stopped.conversation),
         Event::Conversation(conversation::Event::ReplyFailed(failed)) => self.end(decision.agent, failed.reply, failed.conversation),
+        Event::Conversation(conversation::Event::ReportSuperseded(superseded)) => {
+          self.end(decision.agent, superseded.reply, superseded.conversation);
+        }
         Event::Agent(agent::Event::AgentErased(_)) => {
           self.shard(decision.agent).lock().remove(&decision.agent);
         }
@@ -177,6 +180,7 @@ impl Pieces {
         | Event::Execution(_)
         | Event::Log(_)
         | Event::Settings(_)
+        | Event::Task(_)
         | Event::Timer(_) => {}
       }
     }

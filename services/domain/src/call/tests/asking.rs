@@ -25,6 +25,7 @@ fn a_recorded_call_starts_with_what_was_asked() {
     action: "{\"a\":1}".to_owned(),
     limit_millis: 30_000,
     started_ms: agent.now,
+    card: None,
   }
   .into()]);
 }

@@ -62,6 +62,7 @@ fn result(call: &Call, tokens_max: usize, parts: &mut Parts) -> String {
       SkipReason::Stopped => "Not done: the owner stopped the work.",
       SkipReason::Rejected => "Not done: the owner rejected it. Do not ask for it again.",
       SkipReason::Lost => "Not done: the work was interrupted.",
+      SkipReason::Expired => "Not done: what it was based on is too old. Look again first.",
     }
     .to_owned(),
     CallState::Unknown { class: Class::Contained } => "Interrupted: it may have been done in part. Look at what is there before you go on.".to_owned(),

@@ -181,6 +181,8 @@ fn ask(is: Execution, call: &Planned, seen: i64) -> CallAsked {
     action: call.action.clone(),
     limit_millis: i64::try_from(call.limit.as_millis()).unwrap_or(i64::MAX),
     seen,
+    // Cards are for tasks: a turn of a conversation holds nothing that needs one.
+    gate: None,
   }
 }
 

@@ -146,6 +146,7 @@ fn grant(decision: &Decision, job: JobId) -> Option<(ExecutionStarted, Chain)> {
     | Event::Conversation(_)
     | Event::Log(_)
     | Event::Settings(_)
+    | Event::Task(_)
     | Event::Timer(_) => None,
   })
 }

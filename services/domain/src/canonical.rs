@@ -1,5 +1,6 @@
-//! The canonical form of an action (D34): JSON with sorted keys, Unicode NFC, integers only. Equal actions have equal text, so an approval or a rejection can bind
-//! to it.
+//! The canonical form of an action (D34): JSON with sorted keys, Unicode NFC, integers only. Equal actions have equal text, so an approval can bind to it.
+//!
+//! A rejection is remembered by the action without what changes with every try, its text folded: other words with the same letters are still the same wish.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,6 +32,43 @@ pub fn canonical(action: &Value) -> Result<String, NotCanonical> {
   let mut text = String::new();
   write(action, &mut text, 0)?;
   Ok(text)
+}
+
+/// Whether the text is an action in its canonical form.
+pub fn is_canonical(action: &str) -> bool {
+  parsed(action).and_then(|action| canonical(&action).ok()).is_some_and(|form| form == action)
+}
+
+/// Members that change with every try of the same action.
+const VOLATILE: [&str; 3] = ["message_id", "request_key", "snapshot_id"];
+
+/// The action without its volatile members and with its texts folded; `None` for what is no action.
+pub(crate) fn without_volatile(action: &str) -> Option<String> {
+  canonical(&lasting(parsed(action)?)).ok()
+}
+
+/// Text as it is compared with other text (D10): NFC, trimmed, white space folded, case folded.
+pub(crate) fn folded(text: &str) -> String {
+  let spaced = text.split_whitespace().collect::<Vec<_>>().join(" ");
+  // Upper before lower case: so ß is ss, and every sigma the same.
+  let upper = spaced.nfc().flat_map(char::to_uppercase);
+  upper.flat_map(char::to_lowercase).nfc().collect()
+}
+
+fn parsed(action: &str) -> Option<Value> {
+  serde_json::from_str(action).ok()
+}
+
+fn lasting(value: Value) -> Value {
+  match value {
+    Value::String(string) => Value::String(folded(&string)),
+    Value::Array(values) => Value::Array(values.into_iter().map(lasting).collect()),
+    Value::Object(members) => {
+      let kept = members.into_iter().filter(|(key, _)| !VOLATILE.contains(&key.as_str()));
+      Value::Object(kept.map(|(key, value)| (key, lasting(value))).collect())
+    }
+    other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
+  }
 }
 
 fn write(value: &Value, text: &mut String, depth: usize) -> Result<(), NotCanonical> {
@@ -135,6 +173,43 @@ mod tests {
   fn nesting_has_an_end() {
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(canonical(&deep), Err(NotCanonical::TooDeep));
+  }
+
+  /// Vectors computed elsewhere: each action, its canonical form, and what a rejection of it is remembered by. Proves D34 for both forms.
+  #[test]
+  fn forms_agree_with_those_computed_elsewhere() {
+    let vectors = [
+      (
+        "{\"to\": [\"Ada <ada@example.org>\"], \"subject\": \"Re\\u0301sume\\u0301  \\u2014 Q3\", \"body\": \"Hello,\\n\\tthe total is \\u00a51,204,883.07.\", \"message_id\": \"<c4@pa>\"}",
+        "{\"body\":\"Hello,\\n\\tthe total is ¥1,204,883.07.\",\"message_id\":\"<c4@pa>\",\"subject\":\"Résumé  — Q3\",\"to\":[\"Ada <ada@example.org>\"]}",
+        "{\"body\":\"hello, the total is ¥1,204,883.07.\",\"subject\":\"résumé — q3\",\"to\":[\"ada <ada@example.org>\"]}",
+      ),
+      (
+        "{\"snapshot_id\": \"s-1\", \"steps\": [{\"type\": \"click\", \"x\": 10, \"y\": -20, \"element\": 7}, {\"type\": \"text\", \"text\": \"STRASSE Stra\\u00dfe \\u039f\\u0394\\u039f\\u03a3\"}, {\"keys\": [\"cmd\", \"s\"], \"type\": \"key\"}], \"window\": {\"title\": \"\\u4f1a\\u8bae \\u2014 Notes\", \"width\": 1280, \"height\": 800}}",
+        "{\"snapshot_id\":\"s-1\",\"steps\":[{\"element\":7,\"type\":\"click\",\"x\":10,\"y\":-20},{\"text\":\"STRASSE Straße ΟΔΟΣ\",\"type\":\"text\"},{\"keys\":[\"cmd\",\"s\"],\"type\":\"key\"}],\"window\":{\"height\":800,\"title\":\"会议 — Notes\",\"width\":1280}}",
+        "{\"steps\":[{\"element\":7,\"type\":\"click\",\"x\":10,\"y\":-20},{\"text\":\"strasse strasse οδοσ\",\"type\":\"text\"},{\"keys\":[\"cmd\",\"s\"],\"type\":\"key\"}],\"window\":{\"height\":800,\"title\":\"会议 — notes\",\"width\":1280}}",
+      ),
+      (
+        "{\"z\": null, \"a\": true, \"\\u00e9\": 1, \"e\": [], \"Z\": {}, \"nested\": {\"request_key\": \"x\", \"b\": 9007199254740993, \"a\": \"\\\\\\\"\\u0001\\u007f\"}}",
+        "{\"Z\":{},\"a\":true,\"e\":[],\"nested\":{\"a\":\"\\\\\\\"\\u0001\u{7f}\",\"b\":9007199254740993,\"request_key\":\"x\"},\"z\":null,\"é\":1}",
+        "{\"Z\":{},\"a\":true,\"e\":[],\"nested\":{\"a\":\"\\\\\\\"\\u0001\u{7f}\",\"b\":9007199254740993},\"z\":null,\"é\":1}",
+      ),
+    ];
+    for (action, form, remembered) in vectors {
+      let parsed: Value = serde_json::from_str(action).unwrap();
+      assert_eq!(canonical(&parsed).as_deref(), Ok(form));
+      assert!(is_canonical(form) && (action == form || !is_canonical(action)));
+      assert_eq!(without_volatile(action).as_deref(), Some(remembered));
+    }
+  }
+
+  #[test]
+  fn folded_text_agrees_with_that_computed_elsewhere() {
+    for (text, expected) in
+      [("  Quarterly　REPORT \n", "quarterly report"), ("Straße", "strasse"), ("ΟΔΟΣ ς", "οδοσ σ"), ("Cafe\u{301}", "café"), ("İstanbul", "i\u{307}stanbul")]
+    {
+      assert_eq!(folded(text), expected);
+    }
   }
 
   proptest! {
