@@ -33,7 +33,8 @@ while :; do
       kill -QUIT "$pid"
       while [ -d "/proc/$pid" ]; do sleep 0.1; done
     fi
-    rm -rf "$1/server"
+    # What the server's last children still write makes a removal fail; whatever stays all the same is removed by the next start.
+    for _ in 1 2 3 4 5; do rm -rf "$1/server" && break; sleep 1; done
     exit 0
   fi
   exec 8>&-
@@ -84,6 +85,7 @@ impl Server {
     let starting = open(&folder.join("start.lock"));
     starting.lock().expect("wait for other test processes that start the server");
     start_janitor(&folder);
+    remove_remains(&folder.join("server"));
     let postgres = PrivatePostgres::start(&folder.join("server"), Config { connections: CONNECTIONS }).await.expect("start the test server");
     let template = format!("template_{}", crate::migrations_hash());
     let server = Self { postgres, template, _users: users };
@@ -146,6 +148,13 @@ fn folder() -> PathBuf {
 
 fn open(path: &Path) -> File {
   OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path).expect("open a lock file of the test folder")
+}
+
+/// Removes what an interrupted removal has left: a cluster without its version is none.
+fn remove_remains(server: &Path) {
+  if server.join("data").exists() && !server.join("data/PG_VERSION").exists() {
+    fs::remove_dir_all(server).expect("remove the remains of a test server");
+  }
 }
 
 #[expect(clippy::zombie_processes, reason = "it outlives this process on purpose")]
