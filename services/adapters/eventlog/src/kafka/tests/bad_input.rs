@@ -1,7 +1,7 @@
 //! Topics that are not as they must be: each is refused in words that say what is wrong and what to do, or warned of.
 
 use futures::executor::block_on;
-use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, ConfigEntry, NewTopic, ResourceSpecifier, TopicReplication};
 use tokio::time::{Duration, Instant};
 
 use super::Place;
@@ -23,12 +23,19 @@ impl Place {
   /// Changes one setting of a topic as its administrator would; the others go back to the broker's defaults, but for those named.
   fn set(&self, name: &str, settings: &[(&str, &str)]) {
     let (admin, topic) = (self.admin(), self.topic(name));
-    let described = block_on(admin.describe_configs(&[ResourceSpecifier::Topic(&topic)], &AdminOptions::new())).unwrap();
-    let before = described.into_iter().next().unwrap().unwrap();
+    let described = || block_on(admin.describe_configs(&[ResourceSpecifier::Topic(&topic)], &AdminOptions::new())).unwrap().remove(0).unwrap();
+    let before = described();
     let kept = before.entries.iter().filter(|entry| !entry.is_default && !settings.iter().any(|(name, _)| *name == entry.name));
     let all = kept.filter_map(|entry| Some((entry.name.as_str(), entry.value.as_deref()?))).chain(settings.iter().copied());
     let altered = all.fold(AlterConfig::new(ResourceSpecifier::Topic(&topic)), |altered, (name, value)| altered.set(name, value));
     block_on(admin.alter_configs(&[altered], &AdminOptions::new())).unwrap().remove(0).unwrap();
+    // The controller has taken it; the broker that answers hears of it a moment later.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let is = |entry: &ConfigEntry| settings.contains(&(entry.name.as_str(), entry.value.as_deref().unwrap_or_default()));
+    while described().entries.iter().filter(|entry| is(entry)).count() < settings.len() {
+      assert!(Instant::now() < deadline, "the new settings are not seen");
+      std::thread::sleep(Duration::from_millis(50));
+    }
   }
 
   fn delete(&self, name: &str) {
