@@ -25,6 +25,8 @@ pub(crate) const TOKEN: &str = "pa_owner_token_of_the_product_under_test";
 const PRODUCTS_MAX: usize = 3;
 /// How long a postmaster may take to end.
 const POSTMASTER_ENDS_WITHIN: Duration = Duration::from_secs(20);
+/// A projection that stands still for so long has nothing on its way.
+const REST: Duration = Duration::from_millis(500);
 
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(PRODUCTS_MAX));
 
@@ -277,10 +279,22 @@ impl Product {
   }
 
   /// Lets whoever reads the conversation wait, the tools too, until this is dropped: a step that takes no time can't be seen. Nothing is projected meanwhile.
+  /// It begins when the projection has come to rest, for a page that still has to read the last change would wait as well.
   pub(crate) async fn hold_conversation(&self) -> Transaction<'static, Postgres> {
-    let mut held = self.setup.pool().begin().await.expect("the database answers");
+    let pool = self.setup.pool();
     let name = "SELECT schema_name::text FROM information_schema.schemata WHERE schema_name LIKE 'read\\_%' LIMIT 1";
-    let schema: String = sqlx::query_scalar(name).fetch_one(&mut *held).await.expect("there is a read schema");
+    let schema: String = sqlx::query_scalar(name).fetch_one(pool).await.expect("there is a read schema");
+    let position = format!("SELECT string_agg(p::text, ',' ORDER BY p::text) FROM {schema}.projection_position p");
+    let mut before = None;
+    loop {
+      let now: String = sqlx::query_scalar(AssertSqlSafe(position.clone())).fetch_one(pool).await.expect("there is a position");
+      if before.as_ref() == Some(&now) {
+        break;
+      }
+      before = Some(now);
+      tokio::time::sleep(REST).await;
+    }
+    let mut held = pool.begin().await.expect("the database answers");
     let lock = format!("LOCK TABLE {schema}.entries IN ACCESS EXCLUSIVE MODE");
     sqlx::query(AssertSqlSafe(lock)).execute(&mut *held).await.expect("the table can be locked");
     held
