@@ -46,6 +46,9 @@ pub enum Error {
     #[source]
     source: MigrateError,
   },
+  /// The control tables were brought up by a newer binary than this one.
+  #[error("the data was written by a newer version of pa (it has the migration {migration}, which this version does not know): start that version, or restore a backup of before")]
+  Newer { migration: i64 },
   /// The server would lose what it acknowledged.
   #[error("the database is not durable: {setting} is {value}; set it to on and restart the database server")]
   NotDurable { setting: String, value: String },
@@ -74,7 +77,7 @@ impl Error {
         }
       }
       Self::Migrate { source: MigrateError::Execute(source) } if passes(source) => Disposition::Retry,
-      Self::Migrate { .. } | Self::NotDurable { .. } | Self::Address { .. } => Disposition::Fail,
+      Self::Migrate { .. } | Self::Newer { .. } | Self::NotDurable { .. } | Self::Address { .. } => Disposition::Fail,
     }
   }
 
@@ -92,7 +95,7 @@ impl Error {
   fn database_source(&self) -> Option<&sqlx::Error> {
     match self {
       Self::Read { source, .. } | Self::Write { source, .. } | Self::Migrate { source: MigrateError::Execute(source) } => Some(source),
-      Self::Migrate { .. } | Self::NotDurable { .. } | Self::Address { .. } => None,
+      Self::Migrate { .. } | Self::Newer { .. } | Self::NotDurable { .. } | Self::Address { .. } => None,
     }
   }
 }

@@ -1,7 +1,7 @@
 //! Fail points: named places at which a test lets the process die, as if the power had gone.
 //!
 //! Without the feature `fail_points`, which no release build has, a point compiles to nothing. With it `PA_FAIL=point:n[,point:n]` aborts the process when it
-//! passes a point for the n-th time.
+//! passes a point for the n-th time, and `PA_TEST_GENERATION=n` makes it a later version of the product, which folds into tables and states of its own.
 
 /// Dies here if a test asked for it.
 #[macro_export]
@@ -16,8 +16,15 @@ macro_rules! fail_point {
 #[inline]
 pub const fn pass(_name: &'static str) {}
 
+/// How many fold versions later than its code this program pretends to be: none.
+#[cfg(not(feature = "fail_points"))]
+#[inline]
+pub const fn generation() -> u32 {
+  0
+}
+
 #[cfg(feature = "fail_points")]
-pub use armed::pass;
+pub use armed::{generation, pass};
 
 #[cfg(feature = "fail_points")]
 mod armed {
@@ -30,6 +37,18 @@ mod armed {
   }
 
   static POINTS: LazyLock<Vec<Point>> = LazyLock::new(|| points(&named()));
+
+  static GENERATION: LazyLock<u32> = LazyLock::new(|| chosen().parse().unwrap_or(0));
+
+  #[expect(clippy::disallowed_methods, reason = "a test chooses the generation of a process before it starts")]
+  fn chosen() -> String {
+    std::env::var("PA_TEST_GENERATION").unwrap_or_default()
+  }
+
+  /// How many fold versions later than its code this program pretends to be.
+  pub fn generation() -> u32 {
+    *GENERATION
+  }
 
   #[expect(clippy::disallowed_methods, reason = "a test names the points of a process before it starts")]
   fn named() -> String {

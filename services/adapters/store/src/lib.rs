@@ -27,7 +27,7 @@ use std::borrow::Cow;
 
 /// A pool as crates above hold it; statements stay here and in the projections.
 pub use sqlx::PgPool;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 
 pub use error::{Disposition, Error};
 pub use pool::{Database, ReadSchema, Role, assert_durable};
@@ -46,9 +46,12 @@ pub fn migrator() -> Migrator {
 /// Brings the control tables up to this binary; concurrent callers wait for each other.
 ///
 /// # Errors
-/// [`Error::Migrate`] when a migration fails, or when the database has one that this binary does not know (it was written by a newer binary).
+/// [`Error::Migrate`] when a migration fails; [`Error::Newer`] when the database has one that this binary does not know.
 pub async fn migrate(pool: &PgPool) -> Result<(), Error> {
-  migrator().run(pool).await.map_err(|source| Error::Migrate { source })
+  migrator().run(pool).await.map_err(|source| match source {
+    MigrateError::VersionMissing(migration) => Error::Newer { migration },
+    source => Error::Migrate { source },
+  })
 }
 
 /// Whether an installation has ever been made in this database.

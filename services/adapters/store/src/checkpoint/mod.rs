@@ -17,7 +17,7 @@ use pa_domain::AgentId;
 use sqlx::{Acquire as _, PgPool};
 use uuid::Uuid;
 
-pub use write::write;
+pub use write::{write, write_beside};
 
 use crate::Error;
 use crate::error::{reading, writing};

@@ -84,6 +84,19 @@ async fn a_checkpoint_is_refused_without_the_lease_or_on_another_position() {
   assert_eq!(super::write(&db.pool, attempt(new, Some(10), 20)).await.unwrap(), Outcome::Written);
 }
 
+/// Beside a decider of another fold version nobody holds a lease for this one: only the position guards it, and the decider's own write wins.
+#[tokio::test]
+async fn a_checkpoint_beside_a_decider_is_refused_once_somebody_else_has_moved_it() {
+  let db = TestDb::new().await;
+  let holder = term(&db.pool).await;
+  let nobody = (Uuid::nil(), 0);
+  assert_eq!(super::write_beside(&db.pool, write(nobody, None, 10)).await.unwrap(), Outcome::Written);
+  assert_eq!(super::write_beside(&db.pool, write(nobody, None, 20)).await.unwrap(), Outcome::Moved);
+  assert_eq!(super::write(&db.pool, write(holder, Some(10), 20)).await.unwrap(), Outcome::Written, "whoever starts goes on from it");
+  assert_eq!(super::write_beside(&db.pool, write(nobody, Some(10), 30)).await.unwrap(), Outcome::Moved);
+  assert_eq!(super::load(&db.pool, SCOPE).await.unwrap(), Some(mark(20)));
+}
+
 fn key(agent: AgentId, n: u8, at_ms: i64) -> InputKey {
   InputKey {
     agent,

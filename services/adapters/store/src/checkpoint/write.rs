@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pa_domain::AgentId;
-use sqlx::PgPool;
 use sqlx::postgres::PgConnection;
+use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::{InputKey, Outcome, Scope, ThingState, Write};
@@ -20,12 +20,22 @@ pub async fn write(pool: &PgPool, write: Write) -> Result<Outcome, Error> {
   if !holds_lease(&mut tx, &write).await? {
     return Ok(Outcome::LeaseLost);
   }
-  if !move_mark(&mut tx, &write).await? {
+  finish(tx, &write).await
+}
+
+/// Writes a checkpoint beside the decider that holds the partition, which keeps another fold version: nobody who keeps this one may have moved it, or nothing is written.
+pub async fn write_beside(pool: &PgPool, write: Write) -> Result<Outcome, Error> {
+  let tx = pool.begin().await.map_err(reading("begin a checkpoint"))?;
+  finish(tx, &write).await
+}
+
+async fn finish(mut tx: Transaction<'_, Postgres>, write: &Write) -> Result<Outcome, Error> {
+  if !move_mark(&mut tx, write).await? {
     return Ok(Outcome::Moved);
   }
   write_things(&mut tx, write.scope, &write.things).await?;
-  write_keys(&mut tx, &write).await?;
-  write_causes(&mut tx, &write).await?;
+  write_keys(&mut tx, write).await?;
+  write_causes(&mut tx, write).await?;
   tx.commit().await.map_err(writing("commit a checkpoint"))?;
   Ok(Outcome::Written)
 }

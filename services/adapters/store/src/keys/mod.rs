@@ -17,7 +17,7 @@ use thiserror::Error;
 
 pub use agent::AgentKeys;
 pub use master::MasterKey;
-pub use ring::{KeyRing, Lookup};
+pub use ring::{KeyRing, Lookup, check_wrapped};
 
 use crate::Disposition;
 use crate::data_dir;

@@ -202,6 +202,14 @@ async fn erase(pool: &PgPool, agent: AgentId) -> Result<Timestamp, Error> {
   Ok(Timestamp(erased_at))
 }
 
+/// Checks that the master key opens a wrapped key, without keeping it: for rows that are not in a database yet.
+///
+/// # Errors
+/// [`Error::MasterKeyWrong`] names the agent.
+pub fn check_wrapped(master: &MasterKey, agent: AgentId, key_id: i32, wrapped: &[u8]) -> Result<(), Error> {
+  master.open(&place(agent, key_id), wrapped).map(|_| ()).ok_or(Error::MasterKeyWrong { agent })
+}
+
 /// What a wrapped key is bound to: it can't be put under another agent's name.
 fn place(agent: AgentId, key_id: i32) -> Vec<u8> {
   [b"pa/agent-key/v1".as_slice(), agent.0.as_bytes(), &key_id.to_be_bytes()].concat()

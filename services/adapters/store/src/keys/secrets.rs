@@ -34,6 +34,14 @@ pub async fn get(pool: &PgPool, master: &MasterKey, id: Uuid, agent: AgentId) ->
   Ok(Some(SecretString::from(opened)))
 }
 
+/// Checks that the master key opens a sealed secret, without giving it out: for rows that are not in a database yet.
+///
+/// # Errors
+/// [`Error::SecretDamaged`] names it.
+pub fn check_sealed(master: &MasterKey, id: Uuid, agent: AgentId, sealed: &[u8]) -> Result<(), Error> {
+  master.open(&place(id, agent), sealed).map(|_| ()).ok_or(Error::SecretDamaged { id })
+}
+
 /// Deletes a secret of an agent.
 pub async fn delete(pool: &PgPool, id: Uuid, agent: AgentId) -> Result<(), Error> {
   sqlx::query("DELETE FROM ops.secrets WHERE id = $1 AND agent = $2").bind(id).bind(agent.0).execute(pool).await.map_err(writing("delete a secret"))?;

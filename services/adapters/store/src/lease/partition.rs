@@ -113,6 +113,16 @@ async fn held_by(pool: &PgPool, part: i16) -> Result<Option<(Holder, i64)>, Erro
   Ok(row.map(|(node, process, expires_in_ms)| (Holder { node: NodeId(node), process }, expires_in_ms)))
 }
 
+/// Whether the last holder gave the partition back, or nobody ever held it: it is there for whoever has room for it.
+pub async fn is_given_back(pool: &PgPool, part: i16) -> Result<bool, Error> {
+  let held: Option<bool> = sqlx::query_scalar("SELECT process IS NOT NULL FROM ops.partition_lease WHERE part = $1")
+    .bind(part)
+    .fetch_optional(pool)
+    .await
+    .map_err(reading("look whether a partition was given back"))?;
+  Ok(!held.unwrap_or(false))
+}
+
 /// Opens a new term: the epoch becomes one more than the higher of the row's and `above` (the highest that the log accepted). `None` when the row is no longer
 /// this process's own.
 pub async fn new_term(pool: &PgPool, part: i16, process: Uuid, above: i64) -> Result<Option<i64>, Error> {

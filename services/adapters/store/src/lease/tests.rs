@@ -185,6 +185,15 @@ fn jobs(count: usize) -> Vec<(JobId, AgentId)> {
   (0..count).map(|_| (JobId(SystemIds.new_id()), AgentId(SystemIds.new_id()))).collect()
 }
 
+/// Claims up to `limit` candidates with fresh asks; each claim has one of them, and none twice.
+async fn claim(pool: &PgPool, kind: &str, holder: Holder, candidates: &[(JobId, AgentId)], limit: usize) -> Vec<(JobId, AgentId)> {
+  let asks: Vec<Uuid> = (0..limit).map(|_| SystemIds.new_id()).collect();
+  let claims = work::claim(pool, kind, holder, candidates, &asks).await.unwrap();
+  let used: BTreeSet<Uuid> = claims.iter().map(|claim| claim.ask).collect();
+  assert!(used.len() == claims.len() && used.iter().all(|ask| asks.contains(ask)));
+  claims.into_iter().map(|claim| (claim.job, claim.agent)).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn claimers_at_once_never_get_the_same_job_and_together_get_all() {
   let db = TestDb::new().await;
@@ -198,7 +207,7 @@ async fn claimers_at_once_never_get_the_same_job_and_together_get_all() {
         let mut claimed = Vec::new();
         // A claimer that loses a race for the head of the queue looks again.
         for _ in 0..40 {
-          claimed.extend(work::claim(&pool, "reply", mine, &candidates, 3).await.unwrap());
+          claimed.extend(claim(&pool, "reply", mine, &candidates, 3).await);
           candidates.rotate_left(7);
         }
         claimed
@@ -215,13 +224,13 @@ async fn claimers_at_once_never_get_the_same_job_and_together_get_all() {
 async fn a_claim_takes_the_best_candidates_first_and_no_job_of_another_kind() {
   let db = TestDb::new().await;
   let candidates = jobs(10);
-  let first = work::claim(&db.pool, "reply", holder(), &candidates, 4).await.unwrap();
+  let first = claim(&db.pool, "reply", holder(), &candidates, 4).await;
   assert_eq!(first.iter().copied().collect::<BTreeSet<_>>(), candidates[..4].iter().copied().collect());
-  assert!(work::claim(&db.pool, "reply", holder(), &candidates[..4], 4).await.unwrap().is_empty());
-  assert_eq!(work::claim(&db.pool, "task", holder(), &candidates[..1], 4).await.unwrap(), candidates[..1]);
-  assert!(work::claim(&db.pool, "reply", holder(), &[], 4).await.unwrap().is_empty());
+  assert!(claim(&db.pool, "reply", holder(), &candidates[..4], 4).await.is_empty());
+  assert_eq!(claim(&db.pool, "task", holder(), &candidates[..1], 4).await, candidates[..1]);
+  assert!(claim(&db.pool, "reply", holder(), &[], 4).await.is_empty());
   let twice = [candidates[5], candidates[5]];
-  assert_eq!(work::claim(&db.pool, "reply", holder(), &twice, 4).await.unwrap(), twice[..1]);
+  assert_eq!(claim(&db.pool, "reply", holder(), &twice, 4).await, twice[..1]);
 }
 
 #[tokio::test]
@@ -231,22 +240,23 @@ async fn a_lost_lease_is_not_renewed_and_can_be_claimed_again() {
   let candidates = jobs(2);
   let all: Vec<JobId> = candidates.iter().map(|(job, _)| *job).collect();
   let (job, agent) = candidates[0];
-  work::claim(&db.pool, "reply", mine, &candidates, 2).await.unwrap();
-  let ask = SystemIds.new_id();
-  assert!(work::asked(&db.pool, "reply", job, mine.process, ask).await.unwrap());
+  let asks = [SystemIds.new_id(), SystemIds.new_id()];
+  let claims = work::claim(&db.pool, "reply", mine, &candidates, &asks).await.unwrap();
+  let ask = claims.iter().find(|claim| claim.job == job).unwrap().ask;
+  assert_eq!(ask, asks[0], "the best candidate has the first ask");
   assert!(work::started(&db.pool, "reply", job, mine.process, 1).await.unwrap());
   assert!(work::expired(&db.pool, 10).await.unwrap().is_empty());
   run_out(&db.pool).await;
   let lost = work::expired(&db.pool, 10).await.unwrap();
   let seen = lost.iter().find(|lease| lease.job == job).unwrap();
   assert_eq!((seen.agent, seen.holder, seen.ask, seen.execution), (agent, mine, Some(ask), Some(1)));
-  work::claim(&db.pool, "reply", other, &candidates[..1], 1).await.unwrap();
+  let again = SystemIds.new_id();
+  work::claim(&db.pool, "reply", other, &candidates[..1], &[again]).await.unwrap();
   assert_eq!(work::renew(&db.pool, mine.process, &all).await.unwrap(), [candidates[1].0]);
-  assert!(!work::asked(&db.pool, "reply", job, mine.process, ask).await.unwrap());
   assert!(!work::release(&db.pool, "reply", job, mine.process).await.unwrap());
   assert!(!work::forget(&db.pool, seen).await.unwrap(), "claimed anew meanwhile");
   let now = work::of_jobs(&db.pool, "reply", &all).await.unwrap();
-  assert!(now.iter().any(|(lease, live)| lease.job == job && *live && lease.holder == other && lease.ask.is_none() && lease.execution.is_none()));
+  assert!(now.iter().any(|(lease, live)| lease.job == job && *live && lease.holder == other && lease.ask == Some(again) && lease.execution.is_none()));
   assert!(work::release(&db.pool, "reply", job, other.process).await.unwrap());
 }
 
@@ -256,8 +266,8 @@ async fn a_restarted_node_finds_what_its_earlier_life_held() {
   let before = holder();
   let after = Holder { node: before.node, process: Uuid::from_u128(7) };
   let candidates = jobs(3);
-  work::claim(&db.pool, "reply", before, &candidates[..2], 2).await.unwrap();
-  work::claim(&db.pool, "reply", after, &candidates[2..], 1).await.unwrap();
+  claim(&db.pool, "reply", before, &candidates[..2], 2).await;
+  claim(&db.pool, "reply", after, &candidates[2..], 1).await;
   let own = work::of_node(&db.pool, after).await.unwrap();
   assert_eq!(own.iter().map(|lease| lease.job).collect::<BTreeSet<_>>(), candidates[..2].iter().map(|(job, _)| *job).collect());
   assert!(work::forget(&db.pool, &own[0]).await.unwrap());

@@ -21,24 +21,33 @@ pub struct WorkLease {
   pub job: JobId,
   pub agent: AgentId,
   pub holder: Holder,
-  /// The `ExecutionAsked` of this claim, once it is sent.
+  /// The `ExecutionAsked` of this claim, which is appended after the claim.
   pub ask: Option<Uuid>,
   /// The execution that the log granted, once it is read.
   pub execution: Option<i32>,
 }
 
-/// Claims up to `limit` of the candidates (best first; what lies beyond [`CANDIDATES_MAX`] is not looked at), in one statement. A job whose lease runs is left
-/// alone, also when another claim takes it at this very moment.
-pub async fn claim(pool: &PgPool, kind: &str, holder: Holder, candidates: &[(JobId, AgentId)], limit: i64) -> Result<Vec<(JobId, AgentId)>, Error> {
+/// A job that was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+  pub job: JobId,
+  pub agent: AgentId,
+  /// The id of the ask that this claim leads to.
+  pub ask: Uuid,
+}
+
+/// Claims a candidate for each of the asks, whose ids are written down with it (best first; what lies beyond [`CANDIDATES_MAX`] is not looked at), in one statement.
+/// A job whose lease runs is left alone, also when another claim takes it at this very moment.
+pub async fn claim(pool: &PgPool, kind: &str, holder: Holder, candidates: &[(JobId, AgentId)], asks: &[Uuid]) -> Result<Vec<Claim>, Error> {
   let head = &candidates[..candidates.len().min(CANDIDATES_MAX)];
-  if head.is_empty() || limit <= 0 {
+  if head.is_empty() || asks.is_empty() {
     return Ok(Vec::new());
   }
   let jobs: Vec<Uuid> = head.iter().map(|(job, _)| job.0).collect();
   let agents: Vec<Uuid> = head.iter().map(|(_, agent)| agent.0).collect();
   // `locked` takes the run-out rows that nobody else is taking now; new rows are settled by the primary key. Rows are written in the order of their ids, so that
   // two claims of the same new jobs can't wait for each other in a circle.
-  let claimed: Vec<(Uuid, Uuid)> = sqlx::query_as(
+  let claimed: Vec<(Uuid, Uuid, Uuid)> = sqlx::query_as(
     "WITH wanted AS (
        SELECT job, min(agent::text)::uuid AS agent, min(place) AS place
        FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS candidate (job, agent, place) GROUP BY job
@@ -47,47 +56,30 @@ pub async fn claim(pool: &PgPool, kind: &str, holder: Holder, candidates: &[(Job
        WHERE lease.kind = $1 AND lease.job = ANY($2) AND lease.expires_at <= clock_timestamp()
        ORDER BY lease.job FOR UPDATE SKIP LOCKED
      ), free AS (
-       SELECT wanted.job, wanted.agent FROM wanted
+       SELECT wanted.job, wanted.agent, row_number() OVER (ORDER BY wanted.place) AS number FROM wanted
        WHERE EXISTS (SELECT 1 FROM locked WHERE locked.job = wanted.job)
           OR NOT EXISTS (SELECT 1 FROM ops.leases AS lease WHERE lease.kind = $1 AND lease.job = wanted.job)
-       ORDER BY wanted.place LIMIT $6
+       ORDER BY wanted.place LIMIT cardinality($6::uuid[])
      )
-     INSERT INTO ops.leases AS lease (kind, job, agent, node, process, claimed_at, expires_at)
-     SELECT $1, job, agent, $4, $5, clock_timestamp(), clock_timestamp() + make_interval(secs => $7) FROM free ORDER BY job
+     INSERT INTO ops.leases AS lease (kind, job, agent, node, process, ask, claimed_at, expires_at)
+     SELECT $1, job, agent, $4, $5, ($6::uuid[])[number], clock_timestamp(), clock_timestamp() + make_interval(secs => $7) FROM free ORDER BY job
      ON CONFLICT (kind, job) DO UPDATE
-     SET agent = excluded.agent, node = excluded.node, process = excluded.process, ask = NULL, execution = NULL,
+     SET agent = excluded.agent, node = excluded.node, process = excluded.process, ask = excluded.ask, execution = NULL,
          claimed_at = excluded.claimed_at, expires_at = excluded.expires_at
      WHERE lease.expires_at <= clock_timestamp()
-     RETURNING lease.job, lease.agent",
+     RETURNING lease.job, lease.agent, lease.ask",
   )
   .bind(kind)
   .bind(&jobs)
   .bind(&agents)
   .bind(holder.node.0)
   .bind(holder.process)
-  .bind(limit)
+  .bind(asks)
   .bind(LEASE_SECONDS)
   .fetch_all(pool)
   .await
   .map_err(writing("claim work"))?;
-  Ok(claimed.into_iter().map(|(job, agent)| (JobId(job), AgentId(agent))).collect())
-}
-
-/// Writes down the ask that this claim leads to, before it is appended. `false` when the row is no longer this process's own.
-pub async fn asked(pool: &PgPool, kind: &str, job: JobId, process: Uuid, ask: Uuid) -> Result<bool, Error> {
-  let done = sqlx::query(
-    "UPDATE ops.leases SET ask = $4, expires_at = clock_timestamp() + make_interval(secs => $5)
-     WHERE kind = $1 AND job = $2 AND process = $3",
-  )
-  .bind(kind)
-  .bind(job.0)
-  .bind(process)
-  .bind(ask)
-  .bind(LEASE_SECONDS)
-  .execute(pool)
-  .await
-  .map_err(writing("write down an ask"))?;
-  Ok(done.rows_affected() == 1)
+  Ok(claimed.into_iter().map(|(job, agent, ask)| Claim { job: JobId(job), agent: AgentId(agent), ask }).collect())
 }
 
 /// Writes down the execution that the log granted to the ask. `false` when the row is no longer this process's own.
@@ -101,25 +93,6 @@ pub async fn started(pool: &PgPool, kind: &str, job: JobId, process: Uuid, execu
     .await
     .map_err(writing("write down an execution"))?;
   Ok(done.rows_affected() == 1)
-}
-
-/// Writes down the asks of several claims, as [`asked`] does for one; names the jobs whose rows are still this process's own.
-pub async fn asked_many(pool: &PgPool, kind: &str, process: Uuid, asks: &[(JobId, Uuid)]) -> Result<Vec<JobId>, Error> {
-  let (jobs, ids): (Vec<Uuid>, Vec<Uuid>) = asks.iter().map(|(job, ask)| (job.0, *ask)).unzip();
-  let own: Vec<Uuid> = sqlx::query_scalar(
-    "UPDATE ops.leases AS lease SET ask = asked.ask, expires_at = clock_timestamp() + make_interval(secs => $5)
-     FROM unnest($3::uuid[], $4::uuid[]) AS asked (job, ask)
-     WHERE lease.kind = $1 AND lease.process = $2 AND lease.job = asked.job RETURNING lease.job",
-  )
-  .bind(kind)
-  .bind(process)
-  .bind(jobs)
-  .bind(ids)
-  .bind(LEASE_SECONDS)
-  .fetch_all(pool)
-  .await
-  .map_err(writing("write down asks"))?;
-  Ok(own.into_iter().map(JobId).collect())
 }
 
 /// Writes down several executions, as [`started`] does for one.

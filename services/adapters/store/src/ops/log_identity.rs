@@ -57,3 +57,13 @@ pub async fn replace(pool: &PgPool, old: &LogIdentity, new: &LogIdentity) -> Res
     .map_err(writing("exchange the log's identity"))?;
   Ok(done.rows_affected() == 1)
 }
+
+/// Writes down the mark of the folder of files if none is known, and answers with the one that stands; `None` before a log was created.
+pub async fn files(pool: &PgPool, mark: Option<Uuid>) -> Result<Option<Uuid>, Error> {
+  if let Some(mark) = mark {
+    sqlx::query("UPDATE ops.log_identity SET files = $1 WHERE files IS NULL").bind(mark).execute(pool).await.map_err(writing("write down the files' mark"))?;
+  }
+  let row: Option<Option<Uuid>> =
+    sqlx::query_scalar("SELECT files FROM ops.log_identity").fetch_optional(pool).await.map_err(reading("read the files' mark"))?;
+  Ok(row.flatten())
+}

@@ -58,6 +58,20 @@ pub async fn seen(pool: &PgPool, process: Uuid) -> Result<bool, Error> {
   .map_err(writing("say that a process is alive"))
 }
 
+/// Says that the process can lead partitions now, and answers with how many processes can, this one included.
+pub async fn can_lead(pool: &PgPool, process: Uuid) -> Result<usize, Error> {
+  let others: i64 = sqlx::query_scalar(
+    "WITH own AS (UPDATE ops.nodes SET leads_at = clock_timestamp() WHERE process = $1)
+     SELECT count(*) FROM ops.nodes WHERE process <> $1 AND leads_at > clock_timestamp() - make_interval(secs => $2)",
+  )
+  .bind(process)
+  .bind(ALIVE_SECONDS)
+  .fetch_one(pool)
+  .await
+  .map_err(writing("say that a process can lead"))?;
+  Ok(usize::try_from(others).unwrap_or_default() + 1)
+}
+
 /// Removes a process that ends.
 pub async fn leave(pool: &PgPool, process: Uuid) -> Result<(), Error> {
   sqlx::query("DELETE FROM ops.nodes WHERE process = $1").bind(process).execute(pool).await.map_err(writing("remove a process"))?;

@@ -182,5 +182,30 @@ async fn migrating_again_changes_nothing_and_a_newer_database_is_refused() {
     .execute(&db.pool)
     .await
     .unwrap();
-  assert_eq!(crate::migrate(&db.pool).await.unwrap_err().disposition(), Disposition::Fail);
+  let refused = crate::migrate(&db.pool).await.unwrap_err();
+  assert!(matches!(refused, Error::Newer { migration: 999_912_312_359 }), "{refused:?}");
+  assert_eq!(refused.disposition(), Disposition::Fail);
+}
+
+/// Proves DEP-13.
+#[tokio::test]
+async fn the_database_of_any_earlier_version_is_brought_up_and_keeps_what_it_has() {
+  let all: Vec<_> = crate::migrator().iter().cloned().collect();
+  let whole = TestDb::new().await;
+  let columns = "SELECT table_schema || '.' || table_name || '.' || column_name || ' ' || data_type FROM information_schema.columns WHERE table_schema IN ('ops', 'log') ORDER BY 1";
+  let expected: Vec<String> = sqlx::query_scalar(columns).fetch_all(&whole.pool).await.unwrap();
+  let old = TestDb::new().await;
+  for earlier in 1..all.len() {
+    sqlx::raw_sql("DROP SCHEMA IF EXISTS ops CASCADE; DROP SCHEMA IF EXISTS log CASCADE").execute(&old.pool).await.unwrap();
+    let mut migrator = sqlx::migrate::Migrator::with_migrations(all[..earlier].to_vec());
+    migrator.dangerous_set_table_name("ops.migrations");
+    migrator.create_schema("ops");
+    migrator.run(&old.pool).await.unwrap();
+    sqlx::raw_sql("CREATE TABLE ops.kept (row int); INSERT INTO ops.kept VALUES (7)").execute(&old.pool).await.unwrap();
+    crate::migrate(&old.pool).await.unwrap();
+    assert_eq!(sqlx::query_scalar::<_, i32>("SELECT row FROM ops.kept").fetch_one(&old.pool).await.unwrap(), 7);
+    sqlx::raw_sql("DROP TABLE ops.kept").execute(&old.pool).await.unwrap();
+    let brought_up: Vec<String> = sqlx::query_scalar(columns).fetch_all(&old.pool).await.unwrap();
+    assert_eq!(brought_up, expected, "from the first {earlier} migrations");
+  }
 }
