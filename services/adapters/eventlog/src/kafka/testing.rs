@@ -1,5 +1,7 @@
 //! A real Kafka for tests: one node of `infra/kafka/run`, started once for a test binary when it is first needed, and gone with it. A test that kills brokers has one of its own.
 
+mod administrator;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,6 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::{Config, Security};
+pub use administrator::Administrator;
 
 /// From an empty machine: the broker is fetched, its folder made, the node started.
 const STARTED_WITHIN: Duration = Duration::from_secs(300);
@@ -43,7 +46,7 @@ pub fn config_on(brokers: &str) -> Config {
   Config { brokers: brokers.to_owned(), prefix, inputs_kept: Duration::from_secs(90 * 24 * 3600), security: Security::default() }
 }
 
-/// A node of one's own. It dies with the thread that started it.
+/// A node of one's own, or three. It dies with the thread that started it.
 #[derive(Debug)]
 pub struct Node {
   pub brokers: String,
@@ -54,6 +57,11 @@ impl Node {
   /// Starts a node whose log lies in `folder`, or the one that lay there.
   pub fn start_in(folder: &Path) -> Self {
     Self::start(&["--data", folder.to_str().expect("a path in UTF-8")])
+  }
+
+  /// Starts three nodes that listen on an address, with their log in `folder`: each names its process in `node-N/pid` there.
+  pub fn three_in(folder: &Path, host: &str) -> Self {
+    Self::start(&["--nodes", "3", "--host", host, "--data", folder.to_str().expect("a path in UTF-8")])
   }
 
   fn start(arguments: &[&str]) -> Self {

@@ -1,13 +1,13 @@
 //! Topics that are not as they must be: each is refused in words that say what is wrong and what to do, or warned of.
 
-use futures::executor::block_on;
-use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, ConfigEntry, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::admin::AdminClient;
 use tokio::time::{Duration, Instant};
 
 use super::Place;
 use crate::conformance::record;
 use crate::kafka::config::Purpose;
 use crate::kafka::context::Quiet;
+use crate::kafka::testing::Administrator;
 use crate::port::{AppendError, EventLog, LogError};
 use crate::record::Stream;
 
@@ -20,49 +20,16 @@ impl Place {
     format!("{}{name}", self.config.prefix)
   }
 
-  /// Changes one setting of a topic as its administrator would; the others go back to the broker's defaults, but for those named.
   fn set(&self, name: &str, settings: &[(&str, &str)]) {
-    let (admin, topic) = (self.admin(), self.topic(name));
-    let described = || block_on(admin.describe_configs(&[ResourceSpecifier::Topic(&topic)], &AdminOptions::new())).unwrap().remove(0).unwrap();
-    let before = described();
-    let kept = before.entries.iter().filter(|entry| !entry.is_default && !settings.iter().any(|(name, _)| *name == entry.name));
-    let all = kept.filter_map(|entry| Some((entry.name.as_str(), entry.value.as_deref()?))).chain(settings.iter().copied());
-    let altered = all.fold(AlterConfig::new(ResourceSpecifier::Topic(&topic)), |altered, (name, value)| altered.set(name, value));
-    block_on(admin.alter_configs(&[altered], &AdminOptions::new())).unwrap().remove(0).unwrap();
-    // The controller has taken it; the broker that answers hears of it a moment later.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let is = |entry: &ConfigEntry| settings.contains(&(entry.name.as_str(), entry.value.as_deref().unwrap_or_default()));
-    while described().entries.iter().filter(|entry| is(entry)).count() < settings.len() {
-      assert!(Instant::now() < deadline, "the new settings are not seen");
-      std::thread::sleep(Duration::from_millis(50));
-    }
+    Administrator::of(&self.config).set(name, settings);
   }
 
   fn delete(&self, name: &str) {
-    let (admin, topic) = (self.admin(), self.topic(name));
-    block_on(admin.delete_topics(&[&topic], &AdminOptions::new().operation_timeout(Some(Duration::from_secs(10))))).unwrap().remove(0).unwrap();
+    Administrator::of(&self.config).delete(name);
   }
 
   async fn make(&self, name: &str, partitions: i32) {
-    let (admin, topic) = (self.admin(), self.topic(name));
-    let new = NewTopic::new(&topic, partitions, TopicReplication::Fixed(1));
-    let deadline = Instant::now() + Duration::from_secs(20);
-    // The name is free a moment after the deletion.
-    while let Err((_, code)) = block_on(admin.create_topics([&new], &AdminOptions::new())).unwrap().remove(0) {
-      assert!(Instant::now() < deadline, "{code}");
-      tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    // The broker answers with what it has heard of the deletion and of the new topic.
-    while !self.has_defaults(name) {
-      assert!(Instant::now() < deadline, "the new topic is not seen");
-      tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-  }
-
-  fn has_defaults(&self, name: &str) -> bool {
-    let topic = self.topic(name);
-    let described = block_on(self.admin().describe_configs(&[ResourceSpecifier::Topic(&topic)], &AdminOptions::new())).unwrap().remove(0);
-    described.is_ok_and(|described| described.get("delete.retention.ms").is_some_and(|entry| entry.is_default))
+    Administrator::of(&self.config).make(name, partitions).await;
   }
 }
 
