@@ -88,4 +88,9 @@ pub trait EventLog: Send + Sync + 'static {
 
   /// Which log this is.
   async fn identity(&self) -> Result<Identity, LogError>;
+
+  /// Whether a reader far behind gains by asking for its next batch while it works on one: the engine reads beside the reader, and not ahead by itself.
+  fn reads_ahead(&self) -> bool {
+    false
+  }
 }

@@ -44,4 +44,8 @@ impl EventLog for Upto {
   async fn identity(&self) -> Result<Identity, LogError> {
     self.log.identity().await
   }
+
+  fn reads_ahead(&self) -> bool {
+    self.log.reads_ahead()
+  }
 }

@@ -1,20 +1,22 @@
-//! Appending: one statement for all that waits in a lane.
+//! Appending: statements for what waits in a stream's lane; `waiting.rs` says what goes into each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use pa_store::Disposition;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Tail;
-use super::remote;
-use crate::port::{APPEND_RECORDS_MAX, AppendError};
+use super::waiting::Waiting;
+use super::{Tail, remote};
+use crate::port::AppendError;
 use crate::record::{Partition, Position, Record, Stream};
 
-/// Bytes of one statement: a full batch of small records, or a few large ones.
-const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Appends that a lane has taken in; beyond it they wait in its channel.
+const WAITING_MAX: usize = 1_024;
 
 pub(super) struct Request {
   pub(super) partition: Partition,
@@ -30,38 +32,8 @@ pub(super) struct Lane {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a lane lives as long as its log: it ends by itself when the last sender is gone")]
-pub(super) fn spawn(lane: Lane, mut requests: mpsc::Receiver<Request>) {
-  let statement = statement(lane.stream);
-  tokio::spawn(async move {
-    let mut left_over = None;
-    loop {
-      let Some(first) = (match left_over.take() {
-        Some(request) => Some(request),
-        None => requests.recv().await,
-      }) else {
-        return;
-      };
-      let batch = gather(first, &mut requests, &mut left_over);
-      lane.write(&statement, batch).await;
-    }
-  });
-}
-
-/// Takes what is there, without waiting: batches size themselves by the length of the commit before.
-fn gather(first: Request, requests: &mut mpsc::Receiver<Request>, left_over: &mut Option<Request>) -> Vec<Request> {
-  let size = |request: &Request| request.records.iter().map(Record::size_bytes).sum::<usize>();
-  let (mut records, mut bytes) = (first.records.len(), size(&first));
-  let mut batch = vec![first];
-  while let Ok(next) = requests.try_recv() {
-    records += next.records.len();
-    bytes += size(&next);
-    if records > APPEND_RECORDS_MAX || bytes > BATCH_BYTES_MAX {
-      *left_over = Some(next);
-      break;
-    }
-    batch.push(next);
-  }
-  batch
+pub(super) fn spawn(lane: Lane, requests: mpsc::Receiver<Request>) {
+  tokio::spawn(async move { lane.run(requests).await });
 }
 
 fn statement(stream: Stream) -> String {
@@ -120,6 +92,34 @@ impl<'a> Columns<'a> {
 }
 
 impl Lane {
+  /// Takes what is there, without waiting: batches size themselves by the length of the commit before.
+  async fn run(&self, mut requests: mpsc::Receiver<Request>) {
+    let statement = &statement(self.stream);
+    let (mut waiting, mut writing, mut open) = (Waiting::default(), FuturesUnordered::new(), true);
+    loop {
+      while let Some((batch, written)) = waiting.next() {
+        writing.push(async move {
+          self.write(statement, batch).await;
+          written
+        });
+      }
+      tokio::select! {
+        biased;
+        Some(written) = writing.next(), if !writing.is_empty() => waiting.over(written),
+        request = requests.recv(), if open && waiting.len() < WAITING_MAX => match request {
+          Some(request) => waiting.push(request),
+          None => open = false,
+        },
+        else => return,
+      }
+      while waiting.len() < WAITING_MAX
+        && let Ok(request) = requests.try_recv()
+      {
+        waiting.push(request);
+      }
+    }
+  }
+
   async fn write(&self, statement: &str, batch: Vec<Request>) {
     let result = self.insert(statement, &batch).await;
     match result {

@@ -1,9 +1,9 @@
 //! The embedded log: a table in Postgres with the contract of Kafka, the default for one machine.
 //!
 //! Offsets come from a row lock in the inserting statement, so that visible order = offset order and a reader never sees a gap that fills later. Appends of all
-//! callers of a lane go out together (group commit). Commits are synchronous: [`PostgresLog::open`] refuses a server that would lose an acknowledged append. Wake-up is in
-//! memory; a NOTIFY goes out only while another process is registered. What readers of this process fetch at the tail is fetched once and shared,
-//! and what this process appended itself is not fetched at all (`tailring`).
+//! callers of a stream go out together (group commit), in two statements at a time when there is enough for two. Commits are synchronous: [`PostgresLog::open`] refuses
+//! a server that would lose an acknowledged append. Wake-up is in memory; a NOTIFY goes out only while another process is registered. What readers of this process fetch
+//! at the tail is fetched once and shared, and what this process appended itself is not fetched at all (`tailring`).
 
 mod append;
 mod read;
@@ -11,6 +11,7 @@ mod remote;
 mod tailring;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,9 +30,6 @@ use tailring::TailRing;
 
 /// Appends waiting in one lane; beyond it callers wait, which is the back-pressure of the log.
 const LANE_QUEUE: usize = 1_024;
-/// Lanes for each stream: appends of different lanes commit side by side, those of one lane together. One disk gains nothing from more, and every further statement
-/// costs a small machine more than waiting for the one before.
-const LANES: Partition = 1;
 /// What `wait` waits at the most, so that a lost wake-up costs little.
 const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -41,7 +39,8 @@ const STREAMS: [Stream; 3] = [Stream::Inputs, Stream::Events, Stream::Pieces];
 pub struct PostgresLog {
   pool: PgPool,
   identity: Identity,
-  lanes: HashMap<(Stream, Partition), mpsc::Sender<append::Request>>,
+  /// One for each stream.
+  lanes: HashMap<Stream, mpsc::Sender<append::Request>>,
   tails: Arc<HashMap<(Stream, Partition), Tail>>,
   remote: Arc<AtomicBool>,
 }
@@ -89,13 +88,9 @@ impl PostgresLog {
     let remote = Arc::new(AtomicBool::new(false));
     let mut lanes = HashMap::new();
     for stream in STREAMS {
-      for lane in 0..LANES.min(identity.partitions) {
-        let (sender, receiver) = mpsc::channel(LANE_QUEUE);
-        append::spawn(append::Lane { stream, pool: pool.clone(), tails: Arc::clone(&tails), remote: Arc::clone(&remote) }, receiver);
-        for partition in (lane..identity.partitions).step_by(usize::from(LANES)) {
-          lanes.insert((stream, partition), sender.clone());
-        }
-      }
+      let (sender, receiver) = mpsc::channel(LANE_QUEUE);
+      append::spawn(append::Lane { stream, pool: pool.clone(), tails: Arc::clone(&tails), remote: Arc::clone(&remote) }, receiver);
+      lanes.insert(stream, sender);
     }
     Ok(Arc::new(Self { pool, identity, lanes, tails, remote }))
   }
@@ -160,7 +155,7 @@ impl EventLog for PostgresLog {
         AppendError::Refused { stream: stream.name(), partition, reason: "the log is closed or has no such partition".into() }
       }
     };
-    let lane = self.lanes.get(&(stream, partition)).ok_or_else(|| gone(false))?;
+    let lane = self.lanes.get(&stream).filter(|_| partition < self.identity.partitions).ok_or_else(|| gone(false))?;
     let (reply, answer) = tokio::sync::oneshot::channel();
     lane.send(append::Request { partition, records, reply }).await.map_err(|_| gone(false))?;
     answer.await.map_err(|_| gone(true))?
@@ -196,5 +191,9 @@ impl EventLog for PostgresLog {
       Some(found) if found.id == self.identity.id => Ok(self.identity.clone()),
       Some(_) | None => Err(LogError::Unusable("the log was replaced while this process used it".into())),
     }
+  }
+
+  fn reads_ahead(&self) -> bool {
+    true
   }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use sqlx::{AssertSqlSafe, PgPool, Row};
+use futures::TryStreamExt as _;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgPool, Row as _};
 
 use super::append::sql_part;
 use super::{STREAMS, Tail, away};
@@ -12,6 +14,15 @@ use crate::record::{Partition, Position, Record, Stored, Stream};
 
 /// Records of one statement at most, whatever the caller asks for.
 const READ_RECORDS_MAX: usize = 4_096;
+/// Bytes after which an answer ends, so that large records fill no memory; one record more than that always fits.
+const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What a statement saw.
+struct Seen {
+  records: Arc<[Arc<Stored>]>,
+  /// It saw all that there was.
+  whole: bool,
+}
 
 pub(super) async fn read(pool: &PgPool, tail: &Tail, stream: Stream, partition: Partition, from: Position, max: usize) -> Result<Arc<[Arc<Stored>]>, LogError> {
   let mut ring = tail.ring.lock().await;
@@ -21,7 +32,7 @@ pub(super) async fn read(pool: &PgPool, tail: &Tail, stream: Stream, partition: 
   if !ring.wants(from) {
     // A reader far behind must not hold the others up.
     drop(ring);
-    return select(pool, stream, partition, from, max).await;
+    return Ok(select(pool, stream, partition, from, max).await?.records);
   }
   // Asked for before the look, so that a hint that comes meanwhile counts for the next one.
   let stirred = tail.stirred.swap(false, Ordering::AcqRel);
@@ -37,35 +48,41 @@ pub(super) async fn read(pool: &PgPool, tail: &Tail, stream: Stream, partition: 
       return Err(error);
     }
   };
-  ring.put(from, &seen, seen.len() < max.min(READ_RECORDS_MAX));
-  Ok(seen)
+  ring.put(from, &seen.records, seen.whole);
+  Ok(seen.records)
 }
 
-async fn select(pool: &PgPool, stream: Stream, partition: Partition, from: Position, max: usize) -> Result<Arc<[Arc<Stored>]>, LogError> {
-  let failed = || |error| away(pa_store::error::reading("read the log")(error));
+async fn select(pool: &PgPool, stream: Stream, partition: Partition, from: Position, max: usize) -> Result<Seen, LogError> {
+  let failed = |error| away(pa_store::error::reading("read the log")(error));
   let statement = match stream {
     Stream::Inputs => "SELECT pos, id, type, source, meta, trace, value FROM log.inputs WHERE part = $1 AND pos >= $2 ORDER BY pos LIMIT $3",
     Stream::Events => "SELECT pos, id, type, source, meta, trace, value FROM log.events WHERE part = $1 AND pos >= $2 ORDER BY pos LIMIT $3",
     Stream::Pieces => "SELECT pos, id, type, source, meta, trace, value FROM log.stream WHERE part = $1 AND pos >= $2 ORDER BY pos LIMIT $3",
   };
-  let limit = i64::try_from(max.min(READ_RECORDS_MAX)).unwrap_or(i64::MAX);
-  let rows = sqlx::query(statement).bind(sql_part(partition)).bind(from).bind(limit).fetch_all(pool).await.map_err(failed())?;
-  let mut names = Names::default();
-  rows
-    .iter()
-    .map(|row| {
-      let record = Record {
-        id: row.try_get(1)?,
-        type_name: names.shared(row.try_get(2)?),
-        source: names.shared(row.try_get(3)?),
-        traceparent: row.try_get::<Option<&str>, _>(5)?.map(Arc::from),
-        meta: bytes::Bytes::copy_from_slice(row.try_get(4)?),
-        value: bytes::Bytes::copy_from_slice(row.try_get(6)?),
-      };
-      Ok(Arc::new(Stored::new(row.try_get(0)?, record)))
-    })
-    .collect::<Result<Arc<[_]>, sqlx::Error>>()
-    .map_err(failed())
+  let max = max.min(READ_RECORDS_MAX);
+  let mut rows = sqlx::query(statement).bind(sql_part(partition)).bind(from).bind(i64::try_from(max).unwrap_or(i64::MAX)).fetch(pool);
+  let (mut records, mut bytes, mut names) = (Vec::new(), 0, Names::default());
+  while bytes < READ_BYTES_MAX {
+    let Some(row) = rows.try_next().await.map_err(failed)? else {
+      return Ok(Seen { whole: records.len() < max, records: records.into() });
+    };
+    let stored = stored(&row, &mut names).map_err(failed)?;
+    bytes += stored.record.size_bytes();
+    records.push(Arc::new(stored));
+  }
+  Ok(Seen { records: records.into(), whole: false })
+}
+
+fn stored(row: &PgRow, names: &mut Names) -> Result<Stored, sqlx::Error> {
+  let record = Record {
+    id: row.try_get(1)?,
+    type_name: names.shared(row.try_get(2)?),
+    source: names.shared(row.try_get(3)?),
+    traceparent: row.try_get::<Option<&str>, _>(5)?.map(Arc::from),
+    meta: bytes::Bytes::copy_from_slice(row.try_get(4)?),
+    value: bytes::Bytes::copy_from_slice(row.try_get(6)?),
+  };
+  Ok(Stored::new(row.try_get(0)?, record))
 }
 
 /// Type and source names repeat: one allocation each for a batch.

@@ -105,3 +105,59 @@ async fn another_process_is_woken() {
   }
   tasks.abort_all();
 }
+
+/// As many appends as make two statements at a time, and each partition has those of each caller in order and no gap.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_side_by_side_keep_the_order_of_each_partition() {
+  const PARTITIONS: u16 = 4;
+  const CALLERS: u128 = 32;
+  const APPENDS: u128 = 12;
+  const RECORDS: u128 = 8;
+  let db = TestDb::new().await;
+  let log = opened(&db, PARTITIONS).await;
+  let mut callers = tokio::task::JoinSet::new();
+  for caller in 0..CALLERS {
+    let log = Arc::clone(&log);
+    callers.spawn(async move {
+      let partition = u16::try_from(caller % u128::from(PARTITIONS)).unwrap();
+      for append in 0..APPENDS {
+        let records = (0..RECORDS).map(|n| crate::conformance::record(caller * 10_000 + append * RECORDS + n, 50)).collect();
+        let positions = log.append(Stream::Events, partition, records).await.unwrap();
+        assert!(positions.windows(2).all(|pair| pair[1] == pair[0] + 1), "an append stands together: {positions:?}");
+      }
+    });
+  }
+  callers.join_all().await;
+  // Another process knows only what the table holds.
+  let other = opened(&db, PARTITIONS).await;
+  for partition in 0..PARTITIONS {
+    let read = other.read(Stream::Events, partition, 0, 4_096).await.unwrap();
+    assert!(read.iter().zip(0..).all(|(stored, position)| stored.position == position));
+    let ids: Vec<u128> = read.iter().map(|stored| stored.record.id.as_u128()).collect();
+    for caller in (0..CALLERS).filter(|caller| caller % u128::from(PARTITIONS) == u128::from(partition)) {
+      let own: Vec<u128> = ids.iter().filter(|id| *id / 10_000 == caller).map(|id| id % 10_000).collect();
+      assert_eq!(own, (0..APPENDS * RECORDS).collect::<Vec<_>>(), "caller {caller}");
+    }
+  }
+}
+
+#[tokio::test]
+async fn large_records_come_in_answers_of_bounded_size() {
+  let db = TestDb::new().await;
+  let log = opened(&db, 1).await;
+  for n in 0..20 {
+    log.append(Stream::Events, 0, vec![crate::conformance::record(n, 700_000)]).await.unwrap();
+  }
+  let other = opened(&db, 1).await;
+  let (mut seen, mut answers) = (Vec::new(), 0);
+  loop {
+    let batch = other.read(Stream::Events, 0, i64::try_from(seen.len()).unwrap(), 500).await.unwrap();
+    if batch.is_empty() {
+      break;
+    }
+    assert!(batch.iter().map(|stored| stored.record.size_bytes()).sum::<usize>() <= 9 * 1024 * 1024);
+    seen.extend(batch.iter().map(|stored| stored.record.id.as_u128()));
+    answers += 1;
+  }
+  assert_eq!((seen, answers), ((0..20).collect(), 2));
+}

@@ -2,8 +2,9 @@
 //!
 //! A reader starts at the beginning or at a saved state, and what it saves is always the state before the first part of an open decision. At start and after every
 //! reconnect it checks that the log is the one it knew: its identity, that it reaches as far, and that the record before the state is the same whole record.
-//! Records are opened only once their decision is whole, so nothing in a void record can stop a reader. [`decision`] has the pure part.
+//! Records are opened only once their decision is whole, so nothing in a void record can stop a reader. [`decision`] has the pure part, `ahead.rs` where records come from.
 
+mod ahead;
 pub mod decision;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::meta::{self, digest};
 use crate::opener::{self, Opened, Opener};
 use crate::port::{EventLog, Identity, LogError};
 use crate::record::{Partition, Position, Stored, Stream};
+use ahead::Batches;
 
 pub use crate::opener::{Recorded, RecordedInput};
 pub use decision::{Announced, Decision, DecisionHead, DecisionReader, Item, Judged, Unopened, Void};
@@ -69,19 +71,20 @@ pub struct Reader {
   ready: Vec<Item>,
   identity: Option<Identity>,
   checked: bool,
-  records_max: usize,
+  batches: Batches,
 }
 
 impl Reader {
   /// A reader of `partition` from `state` on ([`FenceState::START`]: from the beginning). The log is checked at the first read.
   pub fn new(log: Arc<dyn EventLog>, opener: Arc<Opener>, partition: Partition, state: FenceState) -> Self {
-    Self { log, opener, partition, decisions: DecisionReader::new(state), ready: Vec::new(), identity: None, checked: false, records_max: READ_RECORDS_MAX }
+    let batches = Batches::new(Arc::clone(&log), partition, READ_RECORDS_MAX);
+    Self { log, opener, partition, decisions: DecisionReader::new(state), ready: Vec::new(), identity: None, checked: false, batches }
   }
 
   /// Reads at most `records_max` records at once.
   #[must_use]
   pub fn with_records_max(mut self, records_max: usize) -> Self {
-    self.records_max = records_max.max(1);
+    self.batches.records_max = records_max.max(1);
     self
   }
 
@@ -173,7 +176,7 @@ impl Reader {
     }
     // A batch may end inside a decision: then there is nothing to return yet although there may be more to read.
     loop {
-      let batch = self.log.read(Stream::Events, self.partition, self.position(), self.records_max).await?;
+      let batch = self.batches.read(self.position()).await?;
       for stored in batch.iter() {
         self.take(stored).await?;
       }
