@@ -94,36 +94,27 @@ impl WorkQueue for Ports {
     self.store.reach().await;
   }
 
-  async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, PortError> {
+  async fn claim(&self, asks: &[Uuid]) -> Result<Vec<Claimed>, PortError> {
     let candidates = self.model.store().candidates();
     if candidates.is_empty() {
       return Ok(Vec::new());
     }
-    let holder = self.store.holder();
+    let (holder, asks) = (self.store.holder(), asks.to_vec());
     self
       .work("claim work", move |rows| {
         let now = Instant::now();
         let mut claimed = Vec::new();
         for (agent, row) in candidates {
-          if claimed.len() < limit && rows.get(&row.id).is_none_or(|(_, expires_at)| *expires_at <= now) {
-            let lease = WorkLease { kind: "REPLY".to_owned(), job: row.id, agent, holder, ask: None, execution: None };
+          let free = rows.get(&row.id).is_none_or(|(_, expires_at)| *expires_at <= now);
+          if let Some(ask) = asks.get(claimed.len()).copied().filter(|_| free) {
+            let lease = WorkLease { kind: "REPLY".to_owned(), job: row.id, agent, holder, ask: Some(ask), execution: None };
             rows.insert(row.id, (lease, now + LEASE));
-            claimed.push(Claimed { agent, job: row.id });
+            claimed.push(Claimed { agent, job: row.id, ask });
           }
         }
         claimed
       })
       .await
-  }
-
-  async fn asked(&self, asks: &[(JobId, Uuid)]) -> Result<Vec<JobId>, PortError> {
-    let by_job: BTreeMap<JobId, Uuid> = asks.iter().copied().collect();
-    let jobs: Vec<JobId> = by_job.keys().copied().collect();
-    let change = move |job: JobId, (lease, at): &mut (WorkLease, Instant)| {
-      lease.ask = by_job.get(&job).copied();
-      *at = Instant::now() + LEASE;
-    };
-    self.own("write down asks", &jobs, change).await
   }
 
   async fn started(&self, started: &[(JobId, i32)]) -> Result<(), PortError> {

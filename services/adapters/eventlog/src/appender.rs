@@ -116,9 +116,16 @@ impl Appender {
   /// # Errors
   /// The agent has no key or was erased, or the input is too large.
   pub async fn prepare(&self, submission: Submission<'_>) -> Result<Prepared, Error> {
+    self.prepare_as(self.ids.new_id(), submission).await
+  }
+
+  /// Makes an input's record under an id that was made before: for whoever had to name the input first.
+  ///
+  /// # Errors
+  /// As [`Self::prepare`].
+  pub async fn prepare_as(&self, id: Uuid, submission: Submission<'_>) -> Result<Prepared, Error> {
     let agent = submission.agent;
     let keys = self.agent_keys(agent).await?;
-    let id = self.ids.new_id();
     let core = Meta {
       id,
       kind: Kind::Input,

@@ -46,24 +46,32 @@ impl Asks {
     Self { appender, tail, ids, producer: format!("worker:{}", holder.process), node: holder.node }
   }
 
+  /// Ids for asks that are named before they are made.
+  pub(super) fn new_ids(&self, count: usize) -> Vec<Uuid> {
+    (0..count).map(|_| self.ids.new_id()).collect()
+  }
+
   /// Makes an ask with a fresh key, which its retries keep.
   pub(super) async fn prepare(&self, agent: AgentId, chain: Chain, input: Input) -> Result<Prepared, appender::Error> {
+    self.prepare_as(self.ids.new_id(), agent, chain, input).await
+  }
+
+  /// The same, under an id that was made before.
+  pub(super) async fn prepare_as(&self, id: Uuid, agent: AgentId, chain: Chain, input: Input) -> Result<Prepared, appender::Error> {
     let key = self.ids.new_id().to_string();
-    self
-      .appender
-      .prepare(Submission {
-        agent,
-        input,
-        producer: &self.producer,
-        key: Some(&key),
-        content: None,
-        actor: AGENT,
-        origin: Origin::Agent,
-        cause: chain.cause,
-        correlation: chain.correlation,
-        traceparent: None,
-      })
-      .await
+    let submission = Submission {
+      agent,
+      input,
+      producer: &self.producer,
+      key: Some(&key),
+      content: None,
+      actor: AGENT,
+      origin: Origin::Agent,
+      cause: chain.cause,
+      correlation: chain.correlation,
+      traceparent: None,
+    };
+    self.appender.prepare_as(id, submission).await
   }
 
   /// Appends what was prepared, all of one agent, and goes on until it certainly stands; the decisions are expected from before the append on. The same records

@@ -42,6 +42,8 @@ impl PortError {
 pub struct Claimed {
   pub agent: AgentId,
   pub job: JobId,
+  /// The id of the ask that follows, as the lease has it.
+  pub ask: Uuid,
 }
 
 /// The queue projection with the leases on work.
@@ -50,10 +52,8 @@ pub trait WorkQueue: Send + Sync + 'static {
   /// Returns when there may be something new to claim, and after about a second anyway.
   async fn changed(&self);
 
-  /// Claims up to `limit` jobs, longest waiting first.
-  async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, PortError>;
-  /// Writes down the asks that claims led to, before they are appended; names the jobs whose lease is still this process's own.
-  async fn asked(&self, asks: &[(JobId, Uuid)]) -> Result<Vec<JobId>, PortError>;
+  /// Claims up to a job for each of the asks, longest waiting first, and writes down which ask it leads to, before that is appended.
+  async fn claim(&self, asks: &[Uuid]) -> Result<Vec<Claimed>, PortError>;
   /// Writes down the executions that the log granted.
   async fn started(&self, started: &[(JobId, i32)]) -> Result<(), PortError>;
   /// Renews leases; names those that are still this process's own.

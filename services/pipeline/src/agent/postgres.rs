@@ -20,7 +20,7 @@ use pa_projections::settings::{self, Settings};
 use pa_store::PgPool;
 use pa_store::clock::Clock;
 use pa_store::keys::AgentKeys;
-use pa_store::lease::work::{self, CANDIDATES_MAX, WorkLease};
+use pa_store::lease::work::{self, CANDIDATES_MAX, Claim, WorkLease};
 use pa_store::lease::{Holder, LEASE};
 use pa_store::together::Together;
 use pa_tools::{OldMessage, OldPage, OlderMessages};
@@ -103,18 +103,14 @@ impl WorkQueue for PostgresQueue {
     while !matches!(commits.try_recv(), Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed)) {}
   }
 
-  async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, PortError> {
+  async fn claim(&self, asks: &[Uuid]) -> Result<Vec<Claimed>, PortError> {
     // More than are wanted: others may be claiming the same head of the queue.
-    let candidates = queue::candidates(&self.reads, JobKind::Reply, u32::try_from((limit * 4).min(CANDIDATES_MAX)).unwrap_or(u32::MAX)).await?;
+    let candidates = queue::candidates(&self.reads, JobKind::Reply, u32::try_from((asks.len() * 4).min(CANDIDATES_MAX)).unwrap_or(u32::MAX)).await?;
     if candidates.is_empty() {
       return Ok(Vec::new());
     }
-    let claimed = work::claim(&self.control, KIND, self.holder, &candidates, i64::try_from(limit).unwrap_or(i64::MAX)).await?;
-    Ok(claimed.into_iter().map(|(job, agent)| Claimed { agent, job }).collect())
-  }
-
-  async fn asked(&self, asks: &[(JobId, Uuid)]) -> Result<Vec<JobId>, PortError> {
-    Ok(work::asked_many(&self.control, KIND, self.holder.process, asks).await?)
+    let claims = work::claim(&self.control, KIND, self.holder, &candidates, asks).await?;
+    Ok(claims.into_iter().map(|Claim { job, agent, ask }| Claimed { agent, job, ask }).collect())
   }
 
   async fn started(&self, started: &[(JobId, i32)]) -> Result<(), PortError> {

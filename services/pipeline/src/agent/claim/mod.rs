@@ -7,7 +7,6 @@ mod unknown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pa_domain::JobId;
 use pa_domain::execution::{ExecutionAsked, JobKind};
 use pa_eventlog::appender::Prepared;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -31,7 +30,6 @@ const CLAIM_MAX: usize = 16;
 struct Ready {
   ask: Prepared,
   registered: Registered,
-  permit: OwnedSemaphorePermit,
 }
 
 /// Claims and starts turns until the stage stops.
@@ -83,49 +81,31 @@ async fn free_slots(slots: &Arc<Semaphore>) -> Vec<OwnedSemaphorePermit> {
 /// Claims as many jobs as there are permits and starts a turn for each; whether there may be more at once.
 async fn claim(worker: &Arc<Worker>, mut permits: Vec<OwnedSemaphorePermit>) -> Result<bool, PortError> {
   let wanted = permits.len();
-  let claimed = worker.queue.claim(wanted).await?;
-  if claimed.is_empty() {
-    return Ok(false);
-  }
+  let claimed = worker.queue.claim(&worker.asks.new_ids(wanted)).await?;
   let full = claimed.len() == wanted;
-  let mut ready = Vec::with_capacity(claimed.len());
   for claimed in claimed {
     let Some(permit) = permits.pop() else { break };
-    match prepare(worker, claimed, permit).await {
-      Some(prepared) => ready.push(prepared),
-      None => worker.leases.released(claimed.job),
-    }
-  }
-  let asks: Vec<(JobId, uuid::Uuid)> = ready.iter().map(|ready| (ready.registered.signals.job, ready.ask.id)).collect();
-  let own = match worker.queue.asked(&asks).await {
-    Ok(own) => own,
-    Err(error) => {
-      for (job, _) in &asks {
-        worker.leases.released(*job);
-      }
-      return Err(error);
-    }
-  };
-  for Ready { ask, registered, permit } in ready {
-    if own.contains(&registered.signals.job) {
-      let span = tracing::info_span!("turn", stage = "agent", agent.id = %registered.signals.agent, entity.id = %registered.signals.job, event.id = %ask.id);
-      let turn = turn::run(Arc::clone(worker), ask, registered);
-      let held = async move {
-        turn.await;
-        drop(permit);
-      };
-      worker.tasks.spawn(held.instrument(span));
-    }
+    let Some(Ready { ask, registered }) = prepare(worker, claimed).await else {
+      worker.leases.released(claimed.job);
+      continue;
+    };
+    let span = tracing::info_span!("turn", stage = "agent", agent.id = %registered.signals.agent, entity.id = %registered.signals.job, event.id = %ask.id);
+    let turn = turn::run(Arc::clone(worker), ask, registered);
+    let held = async move {
+      turn.await;
+      drop(permit);
+    };
+    worker.tasks.spawn(held.instrument(span));
   }
   Ok(full)
 }
 
-async fn prepare(worker: &Arc<Worker>, claimed: Claimed, permit: OwnedSemaphorePermit) -> Option<Ready> {
+async fn prepare(worker: &Arc<Worker>, claimed: Claimed) -> Option<Ready> {
   // Its end is on the way to the read model: another turn of it would only disturb this one.
   let registered = worker.running.register(claimed.agent, claimed.job)?;
   let input = ExecutionAsked { job: claimed.job, kind: JobKind::Reply };
-  match worker.asks.prepare(claimed.agent, Chain::default(), input.into()).await {
-    Ok(ask) => Some(Ready { ask, registered, permit }),
+  match worker.asks.prepare_as(claimed.ask, claimed.agent, Chain::default(), input.into()).await {
+    Ok(ask) => Some(Ready { ask, registered }),
     Err(error) => {
       tracing::warn!(agent.id = %claimed.agent, job.id = %claimed.job, error = &error as &dyn std::error::Error, "a job can't be asked for");
       None

@@ -128,25 +128,20 @@ impl WorkQueue for Ports {
     drop(timeout(Duration::from_secs(1), moved.changed()).await);
   }
 
-  async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, PortError> {
+  async fn claim(&self, asks: &[Uuid]) -> Result<Vec<Claimed>, PortError> {
     self.reach().await?;
     let mut leases = self.rows.leases.lock();
     let now = Instant::now();
     let mut claimed = Vec::new();
     for (agent, row) in self.rows.store.candidates() {
       let free = leases.get(&row.id).is_none_or(|(_, expires)| *expires <= now);
-      if free && claimed.len() < limit {
-        let lease = WorkLease { kind: "REPLY".into(), job: row.id, agent, holder: self.holder, ask: None, execution: None };
+      if let Some(ask) = asks.get(claimed.len()).copied().filter(|_| free) {
+        let lease = WorkLease { kind: "REPLY".into(), job: row.id, agent, holder: self.holder, ask: Some(ask), execution: None };
         leases.insert(row.id, (lease, now + LEASE));
-        claimed.push(Claimed { agent, job: row.id });
+        claimed.push(Claimed { agent, job: row.id, ask });
       }
     }
     Ok(claimed)
-  }
-
-  async fn asked(&self, asks: &[(JobId, Uuid)]) -> Result<Vec<JobId>, PortError> {
-    self.reach().await?;
-    Ok(asks.iter().filter(|(job, ask)| self.own(*job, |(lease, _)| lease.ask = Some(*ask))).map(|(job, _)| *job).collect())
   }
 
   async fn started(&self, started: &[(JobId, i32)]) -> Result<(), PortError> {

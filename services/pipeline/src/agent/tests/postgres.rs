@@ -68,6 +68,11 @@ fn jobs(claimed: &[Claimed]) -> Vec<JobId> {
   sorted(claimed.iter().map(|claimed| claimed.job).collect())
 }
 
+/// Ids of so many asks.
+fn asks(count: usize) -> Vec<Uuid> {
+  (0..count).map(|_| SystemIds.new_id()).collect()
+}
+
 fn sorted(mut jobs: Vec<JobId>) -> Vec<JobId> {
   jobs.sort();
   jobs
@@ -84,14 +89,11 @@ async fn two_processes_share_the_queue_and_a_lease_keeps_a_job_until_it_runs_out
   }
   let model = Model::of(&story.decisions).await;
   let (one, two) = (model.queue(1), model.queue(2));
-  let first = one.claim(2).await.unwrap();
+  let first = one.claim(&asks(2)).await.unwrap();
   assert_eq!(jobs(&first), sorted(vec![turns[0].job(), turns[1].job()]), "those that wait longest");
-  assert_eq!(jobs(&two.claim(10).await.unwrap()), [turns[2].job()]);
-  assert!(one.claim(10).await.unwrap().is_empty());
+  assert_eq!(jobs(&two.claim(&asks(10)).await.unwrap()), [turns[2].job()]);
+  assert!(one.claim(&asks(10)).await.unwrap().is_empty());
 
-  let asks: Vec<(JobId, Uuid)> = first.iter().map(|claimed| (claimed.job, SystemIds.new_id())).collect();
-  assert_eq!(two.asked(&asks).await.unwrap(), [], "only the holder writes its asks down");
-  assert_eq!(sorted(one.asked(&asks).await.unwrap()), jobs(&first));
   one.started(&[(turns[0].job(), 7)]).await.unwrap();
   assert_eq!(sorted(one.renew(&[turns[0].job(), turns[1].job(), turns[2].job()]).await.unwrap()), jobs(&first));
 
@@ -100,9 +102,9 @@ async fn two_processes_share_the_queue_and_a_lease_keeps_a_job_until_it_runs_out
   let run_out = two.run_out().await.unwrap();
   assert_eq!(run_out.len(), 3);
   let seen = run_out.iter().find(|lease| lease.job == turns[0].job()).unwrap();
-  assert_eq!((seen.execution, seen.ask), (Some(7), Some(asks.iter().find(|(job, _)| *job == seen.job).unwrap().1)));
+  assert_eq!((seen.execution, seen.ask), (Some(7), first.iter().find(|claimed| claimed.job == seen.job).map(|claimed| claimed.ask)));
   // Somebody claims one anew between two looks: it no longer counts as run out.
-  assert_eq!(jobs(&two.claim(1).await.unwrap()), [turns[0].job()]);
+  assert_eq!(jobs(&two.claim(&asks(1)).await.unwrap()), [turns[0].job()]);
   let still: Vec<JobId> = two.still_run_out(run_out.clone()).await.unwrap().iter().map(|lease| lease.job).collect();
   assert!(!still.contains(&turns[0].job()) && still.len() == 2);
   one.forget(seen).await.unwrap();
@@ -127,7 +129,7 @@ async fn a_node_finds_what_its_earlier_life_left_behind() {
     [(turn.job(), 1)],
     "it runs, and no lease stands for it"
   );
-  work::claim(&model.db.pool, "REPLY", holder(1, 1), &[(turn.job(), turn.agent)], 1).await.unwrap();
+  work::claim(&model.db.pool, "REPLY", holder(1, 1), &[(turn.job(), turn.agent)], &asks(1)).await.unwrap();
   earlier.started(&[(turn.job(), 1)]).await.unwrap();
   assert!(earlier.left_behind().await.unwrap().is_empty(), "its own");
   let left = later.left_behind().await.unwrap();
@@ -148,11 +150,11 @@ async fn a_job_with_an_external_call_of_unknown_outcome_is_not_claimed() {
   let calls = story.calls(turn, 1, false);
   story.lose(turn, 1);
   let queue = Model::of(&story.decisions).await.queue(1);
-  assert!(queue.claim(10).await.unwrap().is_empty());
+  assert!(queue.claim(&asks(10)).await.unwrap().is_empty());
   assert!(queue.open_calls().await.unwrap().is_empty(), "it is said already that nobody knows");
   assert!(queue.job(turn.agent, turn.job()).await.unwrap().is_some());
   story.reconcile(turn, calls[0]);
-  assert_eq!(jobs(&Model::of(&story.decisions).await.queue(1).claim(10).await.unwrap()), [turn.job()]);
+  assert_eq!(jobs(&Model::of(&story.decisions).await.queue(1).claim(&asks(10)).await.unwrap()), [turn.job()]);
 }
 
 #[tokio::test]
