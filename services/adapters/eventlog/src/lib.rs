@@ -13,6 +13,7 @@ pub mod fence;
 pub mod guards;
 pub mod kafka;
 pub mod meta;
+pub mod moving;
 pub mod opener;
 pub mod pieces;
 pub mod port;

@@ -4,6 +4,7 @@
 //! `config` sets every default. No consumer groups and no transactions: partitions are assigned, positions are kept by the readers, and the fence in the log says which
 //! records count. The library's own threads do the work; whatever blocks runs apart from the runtime.
 
+mod aside;
 mod config;
 mod context;
 mod follow;
@@ -201,7 +202,9 @@ fn compare(standing: &LogIdentity, wanted: &LogIdentity, partitions: Partition) 
     )));
   }
   if standing.sealed != wanted.sealed {
-    return Err(LogError::Unusable("sealing was chosen otherwise when this log was created; `pa log copy` may change it".into()));
+    return Err(LogError::Unusable(
+      "sealing was chosen otherwise when this log was created, and stays for its life: set PA__LOG__SEALED as it was then".into(),
+    ));
   }
   Ok(())
 }

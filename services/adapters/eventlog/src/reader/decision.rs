@@ -114,7 +114,7 @@ pub struct Announced {
 }
 
 impl Announced {
-  pub(super) fn of(stored: &Stored, announced: &EpochAnnounced, before: Base) -> Self {
+  pub(crate) fn of(stored: &Stored, announced: &EpochAnnounced, before: Base) -> Self {
     let base = Base { epoch: announced.base_epoch, seq: announced.base_seq };
     let epoch = stored.meta().map_or(before.epoch, |meta| meta.place.epoch);
     Self {

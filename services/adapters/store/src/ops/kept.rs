@@ -72,3 +72,48 @@ pub async fn write(pool: &PgPool, table: Table, rows: &[String]) -> Result<(), E
   sqlx::query(table.insert()).bind(array).execute(pool).await.map_err(writing("write a control table"))?;
   Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+  use pa_domain::AgentId;
+  use secrecy::{ExposeSecret as _, SecretString};
+  use uuid::Uuid;
+
+  use super::*;
+  use crate::keys::{KeyRing, Lookup, MasterKey, secrets};
+  use crate::ops::tokens::{self, Kind, NewToken};
+  use crate::testing::TestDb;
+
+  #[tokio::test]
+  async fn rows_come_back_as_they_were_in_another_database() {
+    let (from, to) = (TestDb::new().await, TestDb::new().await);
+    let (living, erased) = (AgentId(Uuid::from_u128(1)), AgentId(Uuid::from_u128(2)));
+    let key = || MasterKey::from_base64(&SecretString::from("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")).unwrap();
+    let ring = KeyRing::new(from.pool.clone(), std::sync::Arc::new(key()));
+    let hash = ring.get_or_create(living).await.unwrap().hash_key(b"x");
+    ring.erase(erased).await.unwrap();
+    secrets::put(&from.pool, &key(), Uuid::from_u128(3), living, &SecretString::from("planted")).await.unwrap();
+    let new = NewToken { account: living, kind: Kind::Api, label: "a \"quoted\" label".to_owned(), lives_for_ms: None };
+    let token = tokens::create(&from.pool, &new).await.unwrap();
+    let mut rows: Vec<(Table, String)> = Vec::new();
+    read(&from.pool, |table, row| -> Result<(), Error> {
+      rows.push((table, row.to_owned()));
+      Ok(())
+    })
+    .await
+    .unwrap();
+    assert!(rows.iter().all(|(_, row)| !row.contains("planted")), "what is sealed stays sealed");
+    for _ in 0..2 {
+      for table in Table::ALL {
+        let of: Vec<_> = rows.iter().filter(|(name, _)| *name == table).map(|(_, row)| row.clone()).collect();
+        write(&to.pool, table, &of).await.unwrap();
+      }
+    }
+    let ring = KeyRing::new(to.pool.clone(), std::sync::Arc::new(key()));
+    assert!(matches!(ring.get(living).await.unwrap(), Lookup::Key(keys) if keys.hash_key(b"x") == hash));
+    assert!(matches!(ring.get(erased).await.unwrap(), Lookup::Erased(_)));
+    let secret = secrets::get(&to.pool, &key(), Uuid::from_u128(3), living).await.unwrap().unwrap();
+    assert_eq!(secret.expose_secret(), "planted");
+    assert_eq!(tokens::find(&to.pool, token.expose_secret(), &[Kind::Api]).await.unwrap().unwrap().account, living);
+  }
+}

@@ -44,20 +44,6 @@ pub async fn create(pool: &PgPool, wanted: &LogIdentity) -> Result<LogIdentity, 
   load(pool).await?.ok_or(Error::Read { doing: "read back the log's identity", source: sqlx::Error::RowNotFound })
 }
 
-/// Exchanges the identity, if `old` still stands: the last step of copying one log into another.
-pub async fn replace(pool: &PgPool, old: &LogIdentity, new: &LogIdentity) -> Result<bool, Error> {
-  let done = sqlx::query("UPDATE ops.log_identity SET kind = $2, id = $3, partitions = $4, sealed = $5, created_at = now() WHERE id = $1")
-    .bind(old.id)
-    .bind(&new.kind)
-    .bind(new.id)
-    .bind(new.partitions)
-    .bind(new.sealed)
-    .execute(pool)
-    .await
-    .map_err(writing("exchange the log's identity"))?;
-  Ok(done.rows_affected() == 1)
-}
-
 /// Writes down the mark of the folder of files if none is known, and answers with the one that stands; `None` before a log was created.
 pub async fn files(pool: &PgPool, mark: Option<Uuid>) -> Result<Option<Uuid>, Error> {
   if let Some(mark) = mark {

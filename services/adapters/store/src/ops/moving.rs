@@ -83,3 +83,58 @@ pub async fn begin_restore(pool: &PgPool, id: Uuid) -> Result<bool, Error> {
 pub fn restoring(id: Uuid) -> LogIdentity {
   LogIdentity { kind: RESTORING.to_owned(), id, partitions: 1, sealed: true }
 }
+
+#[cfg(test)]
+mod tests {
+  use super::*;
+  use crate::ops::log_identity::{create, load};
+  use crate::testing::TestDb;
+
+  fn identity(kind: &str, id: u128) -> LogIdentity {
+    LogIdentity { kind: kind.to_owned(), id: Uuid::from_u128(id), partitions: 2, sealed: true }
+  }
+
+  async fn checkpoints(db: &TestDb) -> i64 {
+    sqlx::query_scalar("SELECT count(*) FROM ops.decider_checkpoint").fetch_one(&db.pool).await.unwrap()
+  }
+
+  #[tokio::test]
+  async fn the_log_is_exchanged_together_with_what_was_derived_from_it() {
+    let db = TestDb::new().await;
+    let (old, new) = (identity("postgres", 1), identity("kafka", 2));
+    create(&db.pool, &old).await.unwrap();
+    let checkpoint = "INSERT INTO ops.decider_checkpoint (part, fold_version, next_input, next_position, epoch, seq, last) VALUES (0, 1, 5, 9, 1, 1, $1)";
+    sqlx::query(checkpoint).bind(vec![0_u8; 32]).execute(&db.pool).await.unwrap();
+    assert!(!switch(&db.pool, &new, &old).await.unwrap(), "another log stands there");
+    assert_eq!((load(&db.pool).await.unwrap(), checkpoints(&db).await), (Some(old.clone()), 1));
+    assert!(switch(&db.pool, &old, &new).await.unwrap());
+    assert_eq!((load(&db.pool).await.unwrap(), checkpoints(&db).await), (Some(new), 0));
+  }
+
+  #[tokio::test]
+  async fn one_at_a_time_moves_a_log() {
+    let db = TestDb::new().await;
+    let first = claim(&db.pool).await.unwrap().expect("nobody moves it");
+    assert!(claim(&db.pool).await.unwrap().is_none());
+    first.release().await;
+    // The server notices a closed connection in its own time.
+    let again = async {
+      while claim(&db.pool).await.unwrap().is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+      }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), again).await.expect("it is free again");
+  }
+
+  #[tokio::test]
+  async fn a_restore_begins_in_an_empty_database_and_goes_on_in_its_own() {
+    let db = TestDb::new().await;
+    let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    assert!(begin_restore(&db.pool, one).await.unwrap());
+    assert!(begin_restore(&db.pool, one).await.unwrap(), "it goes on");
+    assert!(!begin_restore(&db.pool, two).await.unwrap(), "another backup");
+    let used = TestDb::new().await;
+    sqlx::query("INSERT INTO ops.agent_keys (agent, key_id, wrapped) VALUES ($1, 1, 'x')").bind(one).execute(&used.pool).await.unwrap();
+    assert!(!begin_restore(&used.pool, one).await.unwrap(), "keys of an installation");
+  }
+}

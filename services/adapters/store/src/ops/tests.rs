@@ -93,9 +93,38 @@ async fn the_first_identity_of_a_log_stands() {
   assert_eq!(log_identity::load(&db.pool).await.unwrap(), None);
   assert_eq!(log_identity::create(&db.pool, &first).await.unwrap(), first);
   assert_eq!(log_identity::create(&db.pool, &second).await.unwrap(), first);
-  assert!(!log_identity::replace(&db.pool, &second, &second).await.unwrap());
-  assert!(log_identity::replace(&db.pool, &first, &second).await.unwrap());
+  assert!(!super::moving::switch(&db.pool, &second, &second).await.unwrap());
+  assert!(super::moving::switch(&db.pool, &first, &second).await.unwrap());
   assert_eq!(log_identity::load(&db.pool).await.unwrap(), Some(second));
+}
+
+#[tokio::test]
+async fn the_first_mark_of_the_files_stands_and_goes_along_with_the_log() {
+  let db = TestDb::new().await;
+  let (one, two) = (SystemIds.new_id(), SystemIds.new_id());
+  assert_eq!(log_identity::files(&db.pool, Some(one)).await.unwrap(), None, "there is no log yet");
+  let identity = LogIdentity { kind: "postgres".to_owned(), id: SystemIds.new_id(), partitions: 8, sealed: true };
+  log_identity::create(&db.pool, &identity).await.unwrap();
+  assert_eq!(log_identity::files(&db.pool, None).await.unwrap(), None);
+  assert_eq!(log_identity::files(&db.pool, Some(one)).await.unwrap(), Some(one));
+  assert_eq!(log_identity::files(&db.pool, Some(two)).await.unwrap(), Some(one));
+  assert!(super::moving::switch(&db.pool, &identity, &LogIdentity { kind: "kafka".to_owned(), ..identity.clone() }).await.unwrap());
+  assert_eq!(log_identity::files(&db.pool, None).await.unwrap(), Some(one));
+}
+
+#[tokio::test]
+async fn whoever_can_lead_is_counted_for_a_lease() {
+  let db = TestDb::new().await;
+  let [one, two] = [(); 2].map(|()| Holder { node: NodeId(SystemIds.new_id()), process: SystemIds.new_id() });
+  for holder in [one, two] {
+    nodes::register(&db.pool, &Node { holder, roles: vec!["decider".to_owned()], listen: None, version: "1".to_owned() }).await.unwrap();
+  }
+  // The other one runs, and does not reach the log.
+  assert_eq!(nodes::can_lead(&db.pool, one.process).await.unwrap(), 1);
+  assert_eq!(nodes::can_lead(&db.pool, two.process).await.unwrap(), 2);
+  assert_eq!(nodes::can_lead(&db.pool, one.process).await.unwrap(), 2);
+  sqlx::query("UPDATE ops.nodes SET leads_at = clock_timestamp() - interval '11 s' WHERE process = $1").bind(two.process).execute(&db.pool).await.unwrap();
+  assert_eq!(nodes::can_lead(&db.pool, one.process).await.unwrap(), 1);
 }
 
 #[tokio::test]
