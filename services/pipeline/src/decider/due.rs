@@ -21,7 +21,7 @@ use super::End;
 use super::term::{Term, part};
 
 /// The producer of routed inputs.
-const PRODUCER: &str = "decider";
+pub(super) const PRODUCER: &str = "decider";
 /// The pause before something due is tried again; it doubles up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(500);
 /// A disk that has room again should be noticed within about this time.

@@ -11,6 +11,7 @@
 
 mod agents;
 mod agree;
+pub mod beside;
 mod checkpoint;
 mod compose;
 mod due;

@@ -56,12 +56,19 @@ pub struct PostgresStore {
   leases: PgPool,
   holder: Holder,
   fold_version: i32,
+  /// It writes beside the decider that holds the partitions.
+  beside: bool,
 }
 
 impl PostgresStore {
   /// The rows of this process, for the state of fold version `fold_version`. Renewals go by `leases`, where no checkpoint is before them.
   pub fn new(pool: PgPool, leases: PgPool, holder: Holder, fold_version: i32) -> Self {
-    Self { pool, leases, holder, fold_version }
+    Self { pool, leases, holder, fold_version, beside: false }
+  }
+
+  /// The rows of a fold version that no decider keeps yet, while one of another version decides: nothing here takes a lease.
+  pub fn beside(pool: PgPool, holder: Holder, fold_version: i32) -> Self {
+    Self { leases: pool.clone(), pool, holder, fold_version, beside: true }
   }
 
   fn scope(&self, part: i16) -> Scope {
@@ -120,7 +127,7 @@ impl DeciderStore for PostgresStore {
   }
 
   async fn write(&self, write: Write) -> Result<Outcome, pa_store::Error> {
-    checkpoint::write(&self.pool, write).await
+    if self.beside { checkpoint::write_beside(&self.pool, write).await } else { checkpoint::write(&self.pool, write).await }
   }
 
   async fn drop_checkpoint(&self, part: i16) -> Result<(), pa_store::Error> {

@@ -186,7 +186,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-  async fn load(parts: &Parts, partition: Partition) -> Result<Self, End> {
+  pub(super) async fn load(parts: &Parts, partition: Partition) -> Result<Self, End> {
     let mark = parts.store.mark(part(partition)).await?;
     let state =
       mark.map_or(FenceState::START, |mark: Mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last });
@@ -224,7 +224,7 @@ impl Term {
   }
 
   /// Folds what somebody else wrote, or an earlier life of this process.
-  async fn fold(&mut self, item: &Item) -> Result<(), End> {
+  pub(super) async fn fold(&mut self, item: &Item) -> Result<(), End> {
     match item {
       Item::Decision(decision) => {
         self.agents.load(std::iter::once((decision.agent, None)).chain(decision.events.iter().map(|event| (decision.agent, event.event.thing())))).await?;

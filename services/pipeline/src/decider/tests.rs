@@ -48,6 +48,7 @@ impl Eraser for Ring {
 
 /// A process with a decider and a tail.
 struct Process {
+  parts: Parts,
   ring: Arc<KeyRing>,
   appender: Appender,
   tail: Arc<Tail>,
@@ -57,6 +58,11 @@ struct Process {
 
 impl Process {
   async fn start(db: &TestDb, master: &Arc<MasterKey>) -> Self {
+    Self::start_as(db, master, pa_domain::state::FOLD_VERSION).await
+  }
+
+  /// The same, keeping the state of another fold version.
+  async fn start_as(db: &TestDb, master: &Arc<MasterKey>, fold_version: i32) -> Self {
     let log = PostgresLog::open(&db.database, PARTITIONS, true).await.unwrap() as Arc<dyn EventLog>;
     let identity: Identity = log.identity().await.unwrap();
     let ring = Arc::new(KeyRing::new(db.database.pool(Role::Gateway), Arc::clone(master)));
@@ -75,12 +81,12 @@ impl Process {
       eraser: Arc::new(Ring(Arc::clone(&ring))),
       composer: Composer::new(identity.sealed, "pa/decider"),
       appender: appender.clone(),
-      store: Arc::new(PostgresStore::new(db.database.pool(Role::Decider), db.database.pool(Role::Leases), holder, pa_domain::state::FOLD_VERSION)),
+      store: Arc::new(PostgresStore::new(db.database.pool(Role::Decider), db.database.pool(Role::Leases), holder, fold_version)),
       clock: Arc::new(SystemClock),
       ids: Arc::new(SystemIds),
     };
     run(&parts, 0..PARTITIONS, &tasks, &stop);
-    Self { ring, appender, tail, tasks, stop }
+    Self { parts, ring, appender, tail, tasks, stop }
   }
 
   async fn stop(self) {
@@ -259,4 +265,52 @@ async fn an_erased_agent_is_gone_and_its_inputs_harm_nobody() {
     let broken = crate::chains::check(&*log, partition, i64::MAX).await.unwrap();
     assert!(broken.is_empty(), "what comes after the erasure goes on from its tombstone: {broken:?}");
   }
+}
+
+/// What a fold version keeps: each partition's mark, causes, and every state and key of these agents.
+async fn kept(db: &TestDb, fold_version: i32, agents: &[AgentId]) -> Vec<String> {
+  use pa_store::checkpoint::{Scope, causes_below, keys_of, load, things_of};
+  let mut kept = Vec::new();
+  for part in 0..i16::try_from(PARTITIONS).unwrap() {
+    let scope = Scope { part, fold_version };
+    kept.push(format!("{:?}", load(&db.pool, scope).await.unwrap()));
+    kept.push(format!("{:?}", causes_below(&db.pool, scope, i64::MAX, 1_000).await.unwrap()));
+    for agent in agents {
+      let mut things = things_of(&db.pool, scope, *agent).await.unwrap().things;
+      things.sort_by_key(|thing| thing.thing);
+      let mut keys = keys_of(&db.pool, scope, &[*agent], 1_000).await.unwrap();
+      keys.sort_unstable();
+      kept.push(format!("{agent}: {things:?} {keys:?}"));
+    }
+  }
+  kept
+}
+
+/// Proves DEP-13.
+#[tokio::test]
+async fn a_state_built_beside_the_decider_is_the_one_that_it_keeps() {
+  let (db, master) = (TestDb::new().await, Arc::new(MasterKey::ephemeral()));
+  let (old, new) = (pa_domain::state::FOLD_VERSION, pa_domain::state::FOLD_VERSION + 1);
+  let process = Process::start(&db, &master).await;
+  let agent = process.account("Ada").await;
+  let first = process.say(agent, "hello", "one").await;
+  let holder = Holder { node: NodeId(uuid::Uuid::nil()), process: SystemIds.new_id() };
+  let beside = Parts { store: Arc::new(PostgresStore::beside(db.database.pool(Role::Decider), holder, new)), ..process.parts.clone() };
+  let built = super::beside::build(&beside, PARTITIONS).await.unwrap();
+  assert!(built.events > 5, "{built:?}");
+  // The old one goes on meanwhile, and what it decides is brought in by another call.
+  process.say(agent, "and on", "two").await;
+  process.stop().await;
+  let again = super::beside::build(&beside, PARTITIONS).await.unwrap();
+  assert!(again.events > 0 && again.events < built.events, "{again:?}");
+  assert_eq!(super::beside::build(&beside, PARTITIONS).await.unwrap().events, 0);
+  let agents = [AgentId(uuid::Uuid::nil()), INSTALLATION, agent];
+  assert_eq!(kept(&db, new, &agents).await, kept(&db, old, &agents).await);
+  // The new version starts on it, and knows what was said.
+  let process = Process::start_as(&db, &master, new).await;
+  let repeated = process.say(agent, "hello", "one").await;
+  let settled = settled(&repeated).expect("the same key is a repeat");
+  assert_eq!((settled.outcome, settled.of.map(|of| of.0)), (Settlement::Repeated, Some(first.cause)));
+  process.say(agent, "of the new version", "three").await;
+  process.stop().await;
 }

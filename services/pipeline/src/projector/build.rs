@@ -1,4 +1,4 @@
-//! Building a read schema from the beginning of the log: a missing one, the same one afresh, or one agent's part of it.
+//! Building a read schema from the beginning of the log: a missing one, that of a version which has not started yet, the same one afresh, or one agent's part of it.
 //!
 //! It is filled beside the one in use, by the same code that keeps that one up to date, in larger batches and with its indexes made afterwards; then it takes the other's
 //! name in one transaction. Whoever projects meanwhile finds another position under its feet and goes on from there.
@@ -44,6 +44,23 @@ enum Unknown {
 pub async fn build_missing(parts: &Parts, schemas: &Schemas, schema: &ReadSchema) -> Result<Built, Error> {
   let lock = lock(schemas, schema).await?;
   let built = if schemas.exists(schema).await? { Ok(Built::default()) } else { fill_and_take(parts, schemas, schema, Unknown::LeaveStanding).await };
+  lock.release().await;
+  built
+}
+
+/// Builds this binary's schema while another binary serves from its own, or brings it up to the end of the log if it is there already: this binary then starts without
+/// building.
+///
+/// # Errors
+/// As [`rebuild`].
+pub async fn prepare(parts: &Parts, schemas: &Schemas) -> Result<Built, Error> {
+  let schema = schema::current();
+  let lock = lock(schemas, &schema).await?;
+  let built = match schemas.exists(&schema).await {
+    Ok(true) => catch_up(parts, &schema).await,
+    Ok(false) => fill_and_take(parts, schemas, &schema, Unknown::Fail).await,
+    Err(error) => Err(error.into()),
+  };
   lock.release().await;
   built
 }
@@ -94,6 +111,14 @@ async fn fill_and_take(parts: &Parts, schemas: &Schemas, schema: &ReadSchema, un
   store.close().await;
   schemas.replace(&scratch, schema).await?;
   Ok(built)
+}
+
+async fn catch_up(parts: &Parts, schema: &ReadSchema) -> Result<Built, Error> {
+  let store = Arc::new(PostgresStore::new(&parts.database, schema));
+  let partitions = parts.log.identity().await?.partitions;
+  let built = fill(parts, &store, partitions, Unknown::Fail).await;
+  store.close().await;
+  built
 }
 
 /// Folds every partition to the end of the log.

@@ -1,13 +1,15 @@
 //! Comparing the read model with the log: is every row what the log says, and is every agent's chain whole?
 //!
 //! The tables in use are hashed as of one instant; a copy is folded from the beginning of the log to exactly their positions and hashed likewise. Nobody is held up.
+//! The chains are checked to the end of the log, and so is what stands there without counting: damage that no row shows yet.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pa_domain::AgentId;
-use pa_eventlog::Partition;
+use pa_eventlog::{Partition, Stream};
 use pa_projections::commit::PostgresStore;
 use pa_projections::schema::{self, Indexes, Schemas, Snapshot};
 use pa_store::ReadSchema;
@@ -15,7 +17,10 @@ use pa_store::ReadSchema;
 use super::build::{lock, scratch, to_the_end};
 use super::upto::Upto;
 use super::{Error, PartitionProjector, Parts};
-use crate::chains::{self, Broken};
+use crate::chains::{self, Broken, Unheard};
+
+/// A stale decider's record is void, and its input is decided again a moment later: what is still so after this time is no passing thing.
+const DECIDED_AGAIN_WITHIN: Duration = Duration::from_secs(3);
 
 /// One way in which the read model is not what the log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +33,20 @@ pub enum Difference {
   OtherLog { partition: Partition },
   /// An agent's chain breaks at this ordinal.
   Chain(Broken),
+  /// An agent's next event stands in the log and does not count.
+  Void(Unheard),
+}
+
+impl Difference {
+  /// Whom it concerns, if it is one agent.
+  pub fn agent(&self) -> Option<AgentId> {
+    match self {
+      Self::Rows { agent, .. } => Some(*agent),
+      Self::Chain(broken) => Some(broken.agent),
+      Self::Void(unheard) => Some(unheard.agent),
+      Self::Position { .. } | Self::OtherLog { .. } => None,
+    }
+  }
 }
 
 impl fmt::Display for Difference {
@@ -40,6 +59,10 @@ impl fmt::Display for Difference {
       Self::Chain(Broken { agent, ordinal, partition, position }) => {
         write!(f, "chain of agent {agent}: broken at ordinal {ordinal} (partition {partition}, position {position})")
       }
+      Self::Void(Unheard { agent, ordinal, partition, position }) => write!(
+        f,
+        "agent {agent}: its event {ordinal} does not count, and nothing stands for it (partition {partition}, position {position}): its place in its term was changed, or its input was not decided again"
+      ),
     }
   }
 }
@@ -72,13 +95,38 @@ async fn compare(parts: &Parts, schemas: &Schemas, schema: &ReadSchema) -> Resul
     let upto = Arc::new(Upto::new(Arc::clone(&parts.log), mark.next_position));
     let projector = PartitionProjector::open(upto, Arc::clone(&parts.opener), Arc::clone(&store), *partition).await?;
     to_the_end(projector.for_building(None)).await?;
-    differences.extend(chains::check(parts.log.as_ref(), *partition, mark.next_position).await?.into_iter().map(Difference::Chain));
+    differences.extend(of_partition(parts, *partition).await?);
   }
   store.close().await;
   let by_log = schemas.snapshot(&scratch).await?;
   schemas.drop(&scratch).await?;
   differences.extend(differing(&in_use, &by_log));
   Ok(differences)
+}
+
+/// Checks every agent's chain to the end of the log, and looks for events that do not count; none: all is whole.
+///
+/// # Errors
+/// The log fails.
+pub async fn chains(parts: &Parts) -> Result<Vec<Difference>, Error> {
+  let mut differences = Vec::new();
+  for partition in 0..parts.log.identity().await?.partitions {
+    differences.extend(of_partition(parts, partition).await?);
+  }
+  Ok(differences)
+}
+
+async fn of_partition(parts: &Parts, partition: Partition) -> Result<Vec<Difference>, Error> {
+  let log = parts.log.as_ref();
+  let end = log.end(Stream::Events, partition).await?;
+  let mut found = chains::examine(log, partition, end).await?;
+  if !found.unheard.is_empty() {
+    tokio::time::sleep(DECIDED_AGAIN_WITHIN).await;
+    let end = log.end(Stream::Events, partition).await?;
+    let again = chains::examine(log, partition, end).await?;
+    found.unheard.retain(|unheard| again.unheard.contains(unheard));
+  }
+  Ok(found.broken.into_iter().map(Difference::Chain).chain(found.unheard.into_iter().map(Difference::Void)).collect())
 }
 
 fn differing(in_use: &Snapshot, by_log: &Snapshot) -> Vec<Difference> {

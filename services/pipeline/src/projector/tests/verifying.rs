@@ -7,10 +7,10 @@ use pa_projections::system;
 use pa_projections::testing::story::{agent, everything};
 use pa_store::Role;
 
-use super::super::build::{rebuild, rebuild_agent};
-use super::super::verify::{Difference, verify};
+use super::super::build::{prepare, rebuild, rebuild_agent};
+use super::super::verify::{Difference, chains, verify};
 use super::{PARTITIONS, World};
-use crate::chains::Broken;
+use crate::chains::{Broken, Unheard};
 
 #[tokio::test]
 async fn a_rebuilt_schema_is_equal_row_for_row() {
@@ -93,6 +93,64 @@ async fn the_first_event_that_does_not_follow_is_named() {
   world.project().await;
   let found = verify(&world.parts(), &world.schemas()).await.unwrap();
   assert_eq!(found, [Difference::Chain(Broken { agent: id, ordinal, partition: partition_of(id, PARTITIONS), position })]);
+}
+
+/// A record whose place says another term's, with nothing behind it: no row and no later event shows it yet.
+#[tokio::test]
+async fn an_event_that_does_not_count_is_named_until_another_stands_for_it() {
+  let story = everything();
+  let mut world = World::new().await;
+  let (last, earlier) = story.decisions.split_last().unwrap();
+  let (id, ordinal) = (last.facts[0].0.agent, last.facts[0].0.ordinal);
+  for decision in earlier {
+    world.put(decision).await;
+  }
+  let before = (world.seqs.clone(), world.chains.clone());
+  let partition = partition_of(id, PARTITIONS);
+  let position = world.log.end(Stream::Events, partition).await.unwrap();
+  let mut records = world.records(last).await;
+  for record in &mut records {
+    let mut meta = pa_eventlog::meta::decode(record.id, &record.meta).unwrap();
+    meta.place.seq += 1;
+    record.meta = pa_eventlog::meta::encode(&meta).unwrap();
+  }
+  world.log.put(Stream::Events, partition, records);
+  (world.seqs, world.chains) = before;
+  world.project().await;
+  let named = [Difference::Void(Unheard { agent: id, ordinal, partition, position })];
+  assert_eq!(verify(&world.parts(), &world.schemas()).await.unwrap(), named);
+  rebuild(&world.parts(), &world.schemas()).await.unwrap();
+  assert_eq!(chains(&world.parts()).await.unwrap(), named);
+  assert!(named[0].to_string().contains(&format!("agent {id}: its event {ordinal} does not count")), "{}", named[0]);
+  // Its input is decided again, as after a stale decider's record.
+  world.put(last).await;
+  assert_eq!(chains(&world.parts()).await.unwrap(), []);
+  assert_eq!(verify(&world.parts(), &world.schemas()).await.unwrap(), []);
+}
+
+/// Proves DEP-13.
+#[tokio::test]
+async fn a_schema_that_is_prepared_is_brought_up_to_the_end_and_needs_no_building() {
+  let story = everything();
+  let mut world = World::new().await;
+  let half = story.decisions.len() / 2;
+  for decision in &story.decisions[..half] {
+    world.put(decision).await;
+  }
+  let first = prepare(&world.parts(), &world.schemas()).await.unwrap();
+  assert!(first.facts > 50, "{first:?}");
+  assert_eq!(prepare(&world.parts(), &world.schemas()).await.unwrap().facts, 0, "it is there");
+  for decision in &story.decisions[half..] {
+    world.put(decision).await;
+  }
+  let second = prepare(&world.parts(), &world.schemas()).await.unwrap();
+  let whole: usize = story.decisions.iter().map(|decision| decision.facts.len()).sum();
+  assert!(second.facts > 0 && first.facts + second.facts <= whole as u64, "only what is new is folded: {first:?} {second:?}");
+  assert_eq!(world.schemas().list().await.unwrap(), [schema::current()], "nothing is left beside it");
+  let before = world.snapshot().await;
+  world.project().await;
+  assert_eq!(world.snapshot().await, before, "nothing was left to do");
+  assert_eq!(verify(&world.parts(), &world.schemas()).await.unwrap(), []);
 }
 
 #[tokio::test]
