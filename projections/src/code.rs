@@ -2,10 +2,11 @@
 
 use pa_domain::Origin;
 use pa_domain::account::Role;
-use pa_domain::call::Class;
+use pa_domain::call::{Class, GateKind, SkipReason};
 use pa_domain::conversation::ConversationKind;
 use pa_domain::execution::JobKind;
 use pa_domain::settings::Effort;
+use pa_domain::task::{PauseReason, WaitReason, WithdrawReason};
 use pa_domain::timer::Purpose;
 
 use crate::Error;
@@ -50,4 +51,11 @@ codes! {
   Class, "a class of call": Repeatable = "REPEATABLE", Contained = "CONTAINED", External = "EXTERNAL";
   Effort, "a thinking effort": Fast = "FAST", Low = "LOW", Medium = "MEDIUM", High = "HIGH";
   Purpose, "a purpose of a timer": AttemptLimit = "ATTEMPT_LIMIT";
+  GateKind, "a kind of outside effect": Email = "EMAIL", Computer = "COMPUTER", Session = "SESSION";
+  SkipReason, "why a call never starts":
+    Steered = "STEERED", Paused = "PAUSED", Stopped = "STOPPED", Rejected = "REJECTED", Lost = "LOST", Expired = "EXPIRED";
+  WaitReason, "why a task waits": Approval = "APPROVAL", UnknownEffect = "UNKNOWN_EFFECT", Desktop = "DESKTOP", Notice = "NOTICE";
+  PauseReason, "why a task is paused": Asked = "ASKED", OutputLooped = "OUTPUT_LOOPED";
+  WithdrawReason, "why a card is withdrawn":
+    Instructed = "INSTRUCTED", Stopped = "STOPPED", Failed = "FAILED", Changed = "CHANGED", Expired = "EXPIRED";
 }

@@ -18,10 +18,14 @@ pub mod conversation;
 pub mod error;
 pub mod indicator;
 pub mod live;
+pub mod outputs;
+pub mod pending_actions;
 pub mod queue;
 pub mod schema;
 pub mod settings;
 pub mod system;
+pub mod task_entries;
+pub mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timers;

@@ -12,7 +12,7 @@ mod write;
 use pa_domain::AgentId;
 
 pub use fold::AuditRow;
-pub use read::{Filter, PAGE_MAX, Page, Row, page, settlement_of};
+pub use read::{Filter, PAGE_MAX, Page, Place, Row, last_until, page, places, settlement_of, whole_decision};
 pub use write::Rows;
 
 use crate::commit::{Fact, Parts, Projection};

@@ -42,6 +42,21 @@ pub struct Row {
   pub thing: Option<ThingId>,
 }
 
+/// Where the log has one of an agent's facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+  pub ordinal: i64,
+  pub partition: u16,
+  pub position: i64,
+}
+
+impl Place {
+  /// That of a line.
+  pub fn of(row: &Row) -> Self {
+    Self { ordinal: row.ordinal, partition: row.partition, position: row.position }
+  }
+}
+
 /// A page of the audit, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -87,6 +102,41 @@ pub async fn page(pool: &PgPool, agent: AgentId, filter: &Filter, first: u32, af
   let has_next = rows.len() > first as usize;
   rows.truncate(first as usize);
   Ok(Page { rows: rows.into_iter().map(AuditRow::take).collect::<Result<_, _>>()?, has_next })
+}
+
+/// Where the log has the facts behind the ordinal `after`, up to `upto`, in order. The caller bounds how many that are.
+pub async fn places(pool: &PgPool, agent: AgentId, after: i64, upto: i64) -> Result<Vec<Place>, Error> {
+  let rows: Vec<(i64, i16, i64)> =
+    sqlx::query_as("SELECT ordinal, part, position FROM audit WHERE agent = $1 AND ordinal > $2 AND ordinal <= $3 ORDER BY ordinal LIMIT $4")
+      .bind(agent.0)
+      .bind(after)
+      .bind(upto)
+      .bind((upto - after).max(0))
+      .fetch_all(pool)
+      .await
+      .map_err(reading("find facts in the log"))?;
+  let place = |(ordinal, part, position): (i64, i16, i64)| {
+    let partition = u16::try_from(part).map_err(|_| Error::Corrupt { expected: "a partition", value: part.to_string() })?;
+    Ok(Place { ordinal, partition, position })
+  };
+  rows.into_iter().map(place).collect()
+}
+
+/// The ordinal of the last fact of the decision that a fact belongs to; `None` when there is no such fact yet. A decision has one cause and at most 64 facts.
+pub async fn whole_decision(pool: &PgPool, agent: AgentId, ordinal: i64) -> Result<Option<i64>, Error> {
+  sqlx::query_scalar(
+    "SELECT max(a.ordinal) FROM audit f JOIN audit a ON a.agent = $1 AND a.ordinal >= $2 AND a.ordinal < $2 + 64 AND a.cause = f.cause WHERE f.agent = $1 AND f.ordinal = $2",
+  )
+  .bind(agent.0)
+  .bind(ordinal)
+  .fetch_one(pool)
+  .await
+  .map_err(reading("find the end of a decision"))
+}
+
+/// The ordinal of the last fact at or before an instant; 0 for none.
+pub async fn last_until(pool: &PgPool, agent: AgentId, at: Timestamp) -> Result<i64, Error> {
+  Ok(first_not_before(pool, agent, Timestamp(at.0.saturating_add(1))).await? - 1)
 }
 
 /// Where the log has what an input was settled as, if it led to nothing else: for whoever asks again under the same key.

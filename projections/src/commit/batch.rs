@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pa_domain::{AgentId, Event, agent};
+use pa_domain::{AgentId, Event, agent, log};
 
 use super::{Argument, Fact, Parts, Projection};
 use crate::system::{self, Parking};
-use crate::{accounts, audit, conversation, indicator, queue, settings, timers, usage};
+use crate::{accounts, audit, conversation, indicator, outputs, pending_actions, queue, settings, task_entries, tasks, timers, usage};
 
 /// What a batch finds of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,12 @@ pub struct Folded {
   pub audit: Vec<<audit::Rows as Projection>::Change>,
   pub conversation: Vec<<conversation::Rows as Projection>::Change>,
   pub indicator: Vec<<indicator::Rows as Projection>::Change>,
+  pub outputs: Vec<<outputs::Rows as Projection>::Change>,
+  pub pending_actions: Vec<<pending_actions::Rows as Projection>::Change>,
   pub queue: Vec<<queue::Rows as Projection>::Change>,
   pub settings: Vec<<settings::Rows as Projection>::Change>,
+  pub task_entries: Vec<<task_entries::Rows as Projection>::Change>,
+  pub tasks: Vec<<tasks::Rows as Projection>::Change>,
   pub timers: Vec<<timers::Rows as Projection>::Change>,
   pub usage: Vec<<usage::Rows as Projection>::Change>,
 }
@@ -44,8 +48,12 @@ pub fn fold(fact: &Fact<'_>) -> Folded {
     audit: audit::Rows::fold(fact),
     conversation: conversation::Rows::fold(fact),
     indicator: indicator::Rows::fold(fact),
+    outputs: outputs::Rows::fold(fact),
+    pending_actions: pending_actions::Rows::fold(fact),
     queue: queue::Rows::fold(fact),
     settings: settings::Rows::fold(fact),
+    task_entries: task_entries::Rows::fold(fact),
+    tasks: tasks::Rows::fold(fact),
     timers: timers::Rows::fold(fact),
     usage: usage::Rows::fold(fact),
   }
@@ -59,8 +67,12 @@ pub struct Batch {
   pub(crate) audit: audit::Rows,
   pub(crate) conversation: conversation::Rows,
   pub(crate) indicator: indicator::Rows,
+  pub(crate) outputs: outputs::Rows,
+  pub(crate) pending_actions: pending_actions::Rows,
   pub(crate) queue: queue::Rows,
   pub(crate) settings: settings::Rows,
+  pub(crate) task_entries: task_entries::Rows,
+  pub(crate) tasks: tasks::Rows,
   pub(crate) timers: timers::Rows,
   pub(crate) usage: usage::Rows,
   /// The newest ordinal of each agent that moved.
@@ -90,8 +102,12 @@ impl Batch {
       audit: audit::Rows::default(),
       conversation: conversation::Rows::default(),
       indicator: indicator::Rows::default(),
+      outputs: outputs::Rows::default(),
+      pending_actions: pending_actions::Rows::default(),
       queue: queue::Rows::default(),
       settings: settings::Rows::default(),
+      task_entries: task_entries::Rows::default(),
+      tasks: tasks::Rows::default(),
       timers: timers::Rows::default(),
       usage: usage::Rows::default(),
       progress: HashMap::new(),
@@ -122,6 +138,9 @@ impl Batch {
       return;
     }
     let next = self.next(agent, first.meta.ordinal);
+    if next == 1 && first.meta.ordinal > 1 && facts.iter().all(is_settled) {
+      return;
+    }
     if let Some((expected, fact)) = (next..).zip(facts).find(|(expected, fact)| *expected != fact.meta.ordinal) {
       return self.set_aside(first.partition, agent, next, broken(expected, fact.meta.ordinal));
     }
@@ -177,8 +196,12 @@ impl Batch {
     self.audit.forget(agent);
     self.conversation.forget(agent);
     self.indicator.forget(agent);
+    self.outputs.forget(agent);
+    self.pending_actions.forget(agent);
     self.queue.forget(agent);
     self.settings.forget(agent);
+    self.task_entries.forget(agent);
+    self.tasks.forget(agent);
     self.timers.forget(agent);
     self.usage.forget(agent);
     self.progress.remove(&agent);
@@ -235,8 +258,12 @@ impl Batch {
     self.audit.write(&mut parts);
     self.conversation.write(&mut parts);
     self.indicator.write(&mut parts);
+    self.outputs.write(&mut parts);
+    self.pending_actions.write(&mut parts);
     self.queue.write(&mut parts);
     self.settings.write(&mut parts);
+    self.task_entries.write(&mut parts);
+    self.tasks.write(&mut parts);
     self.timers.write(&mut parts);
     self.usage.write(&mut parts);
     system::write::progress(&mut parts, &self.progress);
@@ -256,11 +283,21 @@ impl Batch {
     folded.audit.into_iter().for_each(|change| self.audit.merge(agent, change));
     folded.conversation.into_iter().for_each(|change| self.conversation.merge(agent, change));
     folded.indicator.into_iter().for_each(|change| self.indicator.merge(agent, change));
+    folded.outputs.into_iter().for_each(|change| self.outputs.merge(agent, change));
+    folded.pending_actions.into_iter().for_each(|change| self.pending_actions.merge(agent, change));
     folded.queue.into_iter().for_each(|change| self.queue.merge(agent, change));
     folded.settings.into_iter().for_each(|change| self.settings.merge(agent, change));
+    folded.task_entries.into_iter().for_each(|change| self.task_entries.merge(agent, change));
+    folded.tasks.into_iter().for_each(|change| self.tasks.merge(agent, change));
     folded.timers.into_iter().for_each(|change| self.timers.merge(agent, change));
     folded.usage.into_iter().for_each(|change| self.usage.merge(agent, change));
   }
+}
+
+/// Whether a fact says no more than that an input had no effect. Between an erasure and the end of its keys an agent has no others, and leaves no row: without one and far from
+/// its beginning it is taken for erased.
+fn is_settled(fact: &Fact<'_>) -> bool {
+  matches!(fact.event, Event::Log(log::Event::InputSettled(_)))
 }
 
 /// What the page shows beside an agent whose events do not follow each other.

@@ -74,7 +74,7 @@ impl MemoryStore {
     let mut jobs: Vec<_> = rows
       .jobs
       .iter()
-      .filter(|((agent, _), row)| row.state == JobState::Claimable && !waits(*agent, row))
+      .filter(|((agent, _), row)| row.state == JobState::Claimable && row.turn && !waits(*agent, row))
       .map(|((agent, _), row)| (*agent, row.clone()))
       .collect();
     jobs.sort_by_key(|(agent, row)| (row.since, *agent, row.id));
@@ -168,9 +168,7 @@ impl Rows {
     if let Some(earlier) = self.entries.get_mut(&key) {
       return earlier.enter_again(row.clone());
     }
-    let of_job = || row.job.and_then(|job| self.entries.get(&(key.0, job.0))).and_then(|message| message.conversation);
-    let conversation = row.conversation.or_else(of_job);
-    self.entries.insert(key, NewEntry { conversation, ..row.clone() });
+    self.entries.insert(key, row.clone());
   }
 
   fn queue(&mut self, batch: &Batch) {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use pa_domain::AgentId;
+use pa_store::pool::Kept;
 use pa_store::{Database, Disposition, ReadSchema, Role};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
@@ -39,6 +40,8 @@ const PLANNING: [(&str, &str); 5] =
 #[derive(Debug)]
 pub struct PostgresStore {
   pool: PgPool,
+  /// The writers' own.
+  kept: Kept,
   hint: AtomicBool,
   together: Together,
 }
@@ -53,7 +56,8 @@ impl PostgresStore {
       .acquire_timeout(ACQUIRE_TIMEOUT)
       .test_before_acquire(false)
       .connect_lazy_with(options);
-    Self { pool, hint: AtomicBool::new(false), together: Together::default() }
+    let kept = Kept::new(pool.clone(), WRITERS as usize);
+    Self { pool, kept, hint: AtomicBool::new(false), together: Together::default() }
   }
 
   /// Whether commits tell other processes; only while there are some, because a NOTIFY makes commits wait for each other.
@@ -79,6 +83,7 @@ impl PostgresStore {
 
   /// Ends its connections.
   pub async fn close(&self) {
+    self.kept.give_back();
     self.pool.close().await;
   }
 
@@ -86,8 +91,9 @@ impl PostgresStore {
   pub(super) async fn write(&self, moves: &[Move], parts: Parts<'_>) -> Result<Outcome, Error> {
     let hint = moves.first().map(|first| first.partition).filter(|_| self.hint.load(Ordering::Relaxed));
     let statement = write::end(write::moving(moves).with(parts), hint);
-    let mut connection = self.pool.acquire().await.map_err(reading("reach the read model"))?;
-    let moved = statement.fetch(&mut connection).await.map_err(of_write)?;
+    let mut connection = self.kept.acquire().await.map_err(reading("reach the read model"))?;
+    let moved = statement.fetch(&mut connection).await.map_err(of_write).inspect_err(|_| self.kept.give_back())?;
+    self.kept.keep(connection);
     Ok(if moved == 1 { Outcome::Committed } else { Outcome::Stale })
   }
 

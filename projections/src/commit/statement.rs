@@ -218,7 +218,7 @@ fn bind<'q>(query: Query<'q, Postgres, PgArguments>, argument: &'q Argument<'_>)
 }
 
 /// Postgres takes no NUL in a text. Records hold none (they are replaced where text comes in), but one that does must not stop the read model (D28).
-fn storable(text: &str) -> Cow<'_, str> {
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
   if text.as_bytes().contains(&0) { Cow::Owned(text.replace('\0', "\u{FFFD}")) } else { Cow::Borrowed(text) }
 }
 

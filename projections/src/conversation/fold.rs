@@ -1,9 +1,9 @@
 //! From a fact to changes of conversations and entries. Pure; no rules: each event says what happened.
 
-use pa_domain::call;
-use pa_domain::conversation::{self, Author, ConversationKind, FileRef, MessageAdmitted, NoticePosted};
+use pa_domain::conversation::{self, Author, ConversationKind, FileRef, MessageAdmitted, NoticePosted, ReportAdmitted};
 use pa_domain::execution::{self, ExecutionStarted};
-use pa_domain::{CallId, ConversationId, Event, JobId, MessageId, Meta, Origin, Timestamp};
+use pa_domain::task::{self, OutputDelivered};
+use pa_domain::{ConversationId, Event, MessageId, Meta, Origin, Timestamp};
 use uuid::Uuid;
 
 use super::{EntryKind, Role, Status};
@@ -37,10 +37,7 @@ pub struct Opened {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEntry {
   pub id: Uuid,
-  /// None for a tool card, which knows its job only: the conversation is that of the message with the job's id.
   pub conversation: Option<ConversationId>,
-  /// The job of a tool card.
-  pub job: Option<JobId>,
   pub place: i64,
   pub changed: i64,
   pub kind: EntryKind,
@@ -77,9 +74,9 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Vec<Change> {
   match event {
     Event::Conversation(event) => of_conversation(meta, event),
     Event::Execution(event) => of_execution(meta, event),
-    Event::Call(event) => of_call(meta, event).into_iter().collect(),
-    // A task's goal, instructions, checkpoints and outputs are entries of its own conversation: the projection of task entries shows them.
-    Event::Task(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => Vec::new(),
+    Event::Task(event) => of_task(meta, event),
+    // Tool calls of a conversation's turns are no entries (USE-27); those of a task stand in its own conversation.
+    Event::Call(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => Vec::new(),
   }
 }
 
@@ -96,8 +93,8 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Vec<Change> {
     })],
     E::MessageAdmitted(admitted) => message(meta, admitted),
     E::MessageRetried(retried) => vec![status(meta, retried.message.0, Status::Pending)],
-    // A result is shown by the reply that tells it, and on its task.
-    E::ReplyRequested(_) | E::ReportAdmitted(_) => Vec::new(),
+    E::ReportAdmitted(admitted) => vec![Change::Entered(Box::new(report(meta, admitted)))],
+    E::ReplyRequested(_) => Vec::new(),
     E::ReplyPosted(posted) => vec![
       Change::Patched(Patch {
         id: posted.reply.0,
@@ -132,15 +129,8 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Vec<Change> {
       }),
       status(meta, failed.job.0, Status::Failed),
     ],
-    // What of the reply was being written is taken away.
-    E::ReportSuperseded(superseded) => vec![Change::Patched(Patch {
-      id: superseded.reply.0,
-      changed: meta.ordinal,
-      status: Status::Stopped,
-      text: Some(String::new()),
-      incomplete: Some(true),
-      removed: Some(true),
-    })],
+    // What of the reply was being written is taken away, and the result is no part of the conversation.
+    E::ReportSuperseded(superseded) => [superseded.reply.0, superseded.job.0].map(|id| taken_away(meta, id)).to_vec(),
     E::NoticePosted(posted) => vec![Change::Entered(Box::new(notice(meta, posted)))],
   }
 }
@@ -163,18 +153,35 @@ fn of_execution(meta: &Meta, event: &execution::Event) -> Vec<Change> {
   }
 }
 
-fn of_call(meta: &Meta, event: &call::Event) -> Option<Change> {
-  use call::Event as E;
-  Some(match event {
-    E::CallStarted(started) => tool_card(meta, started.job, started.call, &started.tool, Status::Started),
-    E::CallSkipped(skipped) => tool_card(meta, skipped.job, skipped.call, &skipped.tool, Status::Skipped),
-    E::CallReturned(returned) => status(meta, returned.call.0, Status::Returned),
-    E::CallFailed(failed) => status(meta, failed.call.0, Status::Failed),
-    E::CallUnknown(unknown) => status(meta, unknown.call.0, Status::Unknown),
-    E::CallReconciled(reconciled) => status(meta, reconciled.call.0, Status::Reconciled),
-    // The card of a held call is shown by the projection of pending actions.
-    E::CallHeld(_) | E::CallOutcomeNoted(_) => return None,
-  })
+/// A delivered file stands in the conversation that asked; the files of a task's own entries are named here, so that they are served like any other.
+fn of_task(meta: &Meta, event: &task::Event) -> Vec<Change> {
+  use task::Event as E;
+  match event {
+    E::TaskStarted(event) => files(event.task.0, &event.attachments),
+    E::TaskInstructed(event) => files(event.instruction.0, &event.attachments),
+    E::OutputDelivered(event) => {
+      let mut changes = vec![Change::Entered(Box::new(output(meta, event)))];
+      changes.extend(files(event.output.0, std::slice::from_ref(&event.file)));
+      changes
+    }
+    // What else a task does stands in its own conversation.
+    E::TaskOrdered(_)
+    | E::TaskLookedUp(_)
+    | E::TaskQueued(_)
+    | E::TaskRunRequested(_)
+    | E::TaskWaiting(_)
+    | E::TaskPaused(_)
+    | E::TaskResumed(_)
+    | E::TaskStopped(_)
+    | E::TaskCompleted(_)
+    | E::TaskFailed(_)
+    | E::OrderRefused(_)
+    | E::OrderRepeated(_)
+    | E::CheckpointRecorded(_)
+    | E::ActionApproved(_)
+    | E::ActionRejected(_)
+    | E::ActionWithdrawn(_) => Vec::new(),
+  }
 }
 
 fn status(meta: &Meta, id: Uuid, status: Status) -> Change {
@@ -202,6 +209,22 @@ fn message(meta: &Meta, admitted: &MessageAdmitted) -> Vec<Change> {
   changes
 }
 
+/// A task's result. It is shown by the reply that tells it, and on its task.
+fn report(meta: &Meta, admitted: &ReportAdmitted) -> NewEntry {
+  NewEntry {
+    conversation: Some(admitted.conversation),
+    author: admitted.title.clone(),
+    text: admitted.text.clone(),
+    reply: Some(admitted.reply),
+    shown: false,
+    ..row(meta, admitted.message.0, EntryKind::Report, Role::Agent, Status::Pending)
+  }
+}
+
+fn taken_away(meta: &Meta, id: Uuid) -> Change {
+  Change::Patched(Patch { id, changed: meta.ordinal, status: Status::Stopped, text: Some(String::new()), incomplete: Some(true), removed: Some(true) })
+}
+
 fn reply(meta: &Meta, started: &ExecutionStarted) -> NewEntry {
   NewEntry {
     conversation: Some(started.conversation),
@@ -224,8 +247,18 @@ fn notice(meta: &Meta, posted: &NoticePosted) -> NewEntry {
   }
 }
 
-fn tool_card(meta: &Meta, job: JobId, call: CallId, tool: &str, status: Status) -> Change {
-  Change::Entered(Box::new(NewEntry { job: Some(job), code: tool.to_owned(), shown: false, ..row(meta, call.0, EntryKind::Tool, Role::Agent, status) }))
+fn output(meta: &Meta, delivered: &OutputDelivered) -> NewEntry {
+  NewEntry {
+    conversation: Some(delivered.conversation),
+    text: delivered.caption.clone(),
+    attachments: 1,
+    origin: Origin::Agent,
+    ..row(meta, delivered.output.0, EntryKind::File, Role::Agent, Status::Posted)
+  }
+}
+
+fn files(entry: Uuid, files: &[FileRef]) -> Vec<Change> {
+  (0..).zip(files).map(|(index, file)| Change::Attached { entry: MessageId(entry), index, file: Box::new(file.clone()) }).collect()
 }
 
 /// A row with nothing in it but what every row has.
@@ -233,7 +266,6 @@ fn row(meta: &Meta, id: Uuid, kind: EntryKind, role: Role, status: Status) -> Ne
   NewEntry {
     id,
     conversation: None,
-    job: None,
     place: meta.ordinal,
     changed: meta.ordinal,
     kind,

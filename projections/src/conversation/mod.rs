@@ -1,13 +1,15 @@
 //! What stands in a conversation?
 //!
-//! Entries of every kind (messages, replies, notices, tool cards) in admission order, one model for the main, channel and task conversations. Invariants:
+//! Messages, replies, notices and delivered files in admission order, one model for the main and the channel conversations; what stands in a task's own conversation
+//! is in `task_entries`. Invariants:
 //! - `place` never changes, and is the ordinal of the event that first showed the entry: a message's admission, a reply's first execution, a notice's posting.
 //! - A message has one reply. While it is written its row has no text; pieces of it travel beside the read model.
-//! - Tool cards of a conversation's turns are kept but not shown (USE-27).
+//! - Tool calls of a conversation's turns are no entries (USE-27). The results of tasks are kept and not shown: a reply tells them.
 //!
-//! Next: `fold.rs`, then `read.rs`.
+//! Next: `fold.rs`, then `read.rs`; `past.rs` shows how a conversation was.
 
 mod fold;
+pub mod past;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -16,8 +18,10 @@ mod write;
 use pa_domain::AgentId;
 
 pub use fold::{Change, NewEntry, Opened, Patch};
+#[cfg(test)]
+pub(crate) use read::places_of;
 pub use read::{Attachment, Conversation, Entry, PAGE_MAX, Page, Turn, attachment, by_input, conversations, entries, entry, history, one, page};
-pub(crate) use read::{EntryRow, conversations_changed, take_entries};
+pub(crate) use read::{EntryRow, attachments_of, conversations_changed, take_entries};
 pub(crate) use write::EntryWrite;
 pub use write::Rows;
 
@@ -28,11 +32,11 @@ use crate::commit::{Fact, Parts, Projection};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryKind {
   Text,
-  Instruction,
-  Tool,
   Notice,
+  /// A file that a task handed over.
   File,
-  LateResult,
+  /// A task's result as it came in: prompts have it, the page shows the reply that tells it.
+  Report,
 }
 
 /// Whose words an entry has.
@@ -53,35 +57,24 @@ pub enum Status {
   Answered,
   /// A message or reply that the owner stopped.
   Stopped,
-  /// A message whose reply failed, that reply, or a call that failed.
+  /// A message whose reply failed, or that reply.
   Failed,
   /// A reply that is being written.
   Writing,
   /// A finished reply, or a notice.
   Posted,
-  /// A call that has begun.
-  Started,
-  /// A call that never began.
-  Skipped,
-  /// A call with a result.
-  Returned,
-  /// A call whose outcome nobody knows.
-  Unknown,
-  /// A call whose unknown outcome was settled.
-  Reconciled,
 }
 
 codes! {
-  EntryKind, "a kind of entry": Text = "TEXT", Instruction = "INSTRUCTION", Tool = "TOOL", Notice = "NOTICE", File = "FILE", LateResult = "LATE_RESULT";
+  EntryKind, "a kind of entry": Text = "TEXT", Notice = "NOTICE", File = "FILE", Report = "REPORT";
   Role, "a role in a conversation": Owner = "OWNER", Person = "PERSON", Agent = "AGENT", Notice = "NOTICE";
   Status, "a status of an entry":
-    Pending = "PENDING", Answered = "ANSWERED", Stopped = "STOPPED", Failed = "FAILED", Writing = "WRITING", Posted = "POSTED", Started = "STARTED",
-    Skipped = "SKIPPED", Returned = "RETURNED", Unknown = "UNKNOWN", Reconciled = "RECONCILED";
+    Pending = "PENDING", Answered = "ANSWERED", Stopped = "STOPPED", Failed = "FAILED", Writing = "WRITING", Posted = "POSTED";
 }
 
 impl Projection for Rows {
   const NAME: &'static str = "conversation";
-  const FOLD_VERSION: u32 = 1;
+  const FOLD_VERSION: u32 = 2;
   const TABLES: &'static str = include_str!("tables.sql");
   type Change = Change;
 

@@ -45,7 +45,7 @@ pub struct Entry {
   pub role: Role,
   /// Who wrote it, where the role alone does not tell.
   pub author: String,
-  /// Empty for a notice, a tool card, and a reply that is being written.
+  /// Empty for a notice and for a reply that is being written; a file's caption.
   pub text: String,
   pub status: Status,
   pub created: Timestamp,
@@ -56,7 +56,7 @@ pub struct Entry {
   pub incomplete: bool,
   /// The execution that writes this reply; 0 for anything else.
   pub attempt: i32,
-  /// A notice's code, or a card's tool.
+  /// A notice's code.
   pub code: String,
   pub params: Vec<NoticeParam>,
   pub attachments: Vec<Attachment>,
@@ -96,10 +96,10 @@ pub struct Turn {
   pub reply: Option<Entry>,
 }
 
-/// All conversations of an agent, the main one first.
+/// The main conversation and those of channels, the main one first. A task's own is reached by its task (RUN-6).
 pub async fn conversations(pool: &PgPool, agent: AgentId) -> Result<Vec<Conversation>, Error> {
   let rows: Vec<ConversationRow> = sqlx::query_as(
-    "SELECT id, kind, title, connection, opened_ms, changed FROM conversations WHERE agent = $1 ORDER BY (kind = 'MAIN') DESC, opened_ms, id LIMIT $2",
+    "SELECT id, kind, title, connection, opened_ms, changed FROM conversations WHERE agent = $1 AND kind <> 'TASK' ORDER BY (kind = 'MAIN') DESC, opened_ms, id LIMIT $2",
   )
   .bind(agent.0)
   .bind(CONVERSATIONS_MAX)
@@ -214,7 +214,7 @@ async fn turns_from(pool: &PgPool, agent: AgentId, message: MessageId) -> Result
   let rows: Vec<EntryRow> = sqlx::query_as(
     "WITH newest AS MATERIALIZED (SELECT conversation, place FROM entries WHERE agent = $1 AND id = $2), \
      heads AS (SELECT * FROM entries WHERE agent = $1 AND conversation = (SELECT conversation FROM newest) AND place <= (SELECT place FROM newest) \
-     AND shown AND NOT removed AND reply_to IS NULL AND kind <> 'NOTICE' ORDER BY place DESC LIMIT $3) \
+     AND (shown OR kind = 'REPORT') AND NOT removed AND reply_to IS NULL AND kind NOT IN ('NOTICE', 'FILE') ORDER BY place DESC LIMIT $3) \
      SELECT id, conversation, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, params, attachments, origin, removed \
      FROM heads UNION ALL \
      SELECT r.id, r.conversation, r.place, r.changed, r.kind, r.role, r.author, r.body, r.status, r.created_ms, r.reply_to, r.reply, r.incomplete, r.attempt, r.code, \
@@ -250,21 +250,7 @@ pub(crate) async fn conversations_changed(pool: &PgPool, agent: AgentId, after: 
 /// Reads the attachments of those rows that have some, in one statement or none.
 pub(crate) async fn take_entries(pool: &PgPool, agent: AgentId, rows: Vec<EntryRow>) -> Result<Vec<Entry>, Error> {
   let with_files: Vec<Uuid> = rows.iter().filter(|row| row.attachments > 0).map(|row| row.id).collect();
-  let mut files: HashMap<Uuid, Vec<Attachment>> = HashMap::new();
-  if !with_files.is_empty() {
-    let found: Vec<AttachmentRow> = sqlx::query_as(
-      "SELECT entry, id, name, media_type, size_bytes, sha256, blob, origin FROM attachments WHERE agent = $1 AND entry = ANY($2) ORDER BY entry, idx",
-    )
-    .bind(agent.0)
-    .bind(with_files)
-    .fetch_all(pool)
-    .await
-    .map_err(reading("read attachments"))?;
-    for row in found {
-      let (entry, attachment) = row.take()?;
-      files.entry(entry).or_default().push(attachment);
-    }
-  }
+  let mut files = attachments_of(pool, agent, with_files).await?;
   rows
     .into_iter()
     .map(|row| {
@@ -272,6 +258,50 @@ pub(crate) async fn take_entries(pool: &PgPool, agent: AgentId, rows: Vec<EntryR
       row.take(attachments)
     })
     .collect()
+}
+
+/// A notice's parameters as a row holds them.
+pub(super) fn params_of(text: &str) -> Result<Vec<NoticeParam>, Error> {
+  if text.is_empty() {
+    return Ok(Vec::new());
+  }
+  serde_json::from_str(text).map_err(|_| Error::Corrupt { expected: "a notice's parameters", value: text.to_owned() })
+}
+
+/// Where these entries stand.
+pub(crate) async fn places_of(pool: &PgPool, agent: AgentId, ids: &[MessageId]) -> Result<HashMap<Uuid, i64>, Error> {
+  if ids.is_empty() {
+    return Ok(HashMap::new());
+  }
+  let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+  let rows: Vec<(Uuid, i64)> = sqlx::query_as("SELECT id, place FROM entries WHERE agent = $1 AND id = ANY($2)")
+    .bind(agent.0)
+    .bind(ids)
+    .fetch_all(pool)
+    .await
+    .map_err(reading("read where entries stand"))?;
+  Ok(rows.into_iter().collect())
+}
+
+/// The files of these entries, in order, in one statement or none.
+pub(crate) async fn attachments_of(pool: &PgPool, agent: AgentId, entries: Vec<Uuid>) -> Result<HashMap<Uuid, Vec<Attachment>>, Error> {
+  let mut files: HashMap<Uuid, Vec<Attachment>> = HashMap::new();
+  if entries.is_empty() {
+    return Ok(files);
+  }
+  let found: Vec<AttachmentRow> = sqlx::query_as(
+    "SELECT entry, id, name, media_type, size_bytes, sha256, blob, origin FROM attachments WHERE agent = $1 AND entry = ANY($2) ORDER BY entry, idx",
+  )
+  .bind(agent.0)
+  .bind(entries)
+  .fetch_all(pool)
+  .await
+  .map_err(reading("read attachments"))?;
+  for row in found {
+    let (entry, attachment) = row.take()?;
+    files.entry(entry).or_default().push(attachment);
+  }
+  Ok(files)
 }
 
 #[derive(sqlx::FromRow)]
@@ -322,11 +352,7 @@ pub(crate) struct EntryRow {
 
 impl EntryRow {
   fn take(self, attachments: Vec<Attachment>) -> Result<Entry, Error> {
-    let params = if self.params.is_empty() {
-      Vec::new()
-    } else {
-      serde_json::from_str(&self.params).map_err(|_| Error::Corrupt { expected: "a notice's parameters", value: self.params.clone() })?
-    };
+    let params = params_of(&self.params)?;
     Ok(Entry {
       id: MessageId(self.id),
       conversation: ConversationId(self.conversation),

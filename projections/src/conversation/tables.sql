@@ -13,7 +13,7 @@ CREATE TABLE conversations (
 
 CREATE INDEX conversations_by_change ON conversations (agent, changed);
 
--- place is the ordinal of the event that first showed the entry. A tool card of a conversation turn is kept and not shown; a removed entry is a tombstone.
+-- place is the ordinal of the event that first showed the entry. A task's result is kept and not shown; a removed entry is a tombstone.
 CREATE TABLE entries (
   agent uuid NOT NULL,
   id uuid NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE entries (
   PRIMARY KEY (agent, id)
 );
 
-CREATE INDEX entries_by_place ON entries (agent, conversation, place) WHERE shown AND NOT removed;
+CREATE INDEX entries_by_place ON entries (agent, conversation, place) WHERE (shown OR kind = 'REPORT') AND NOT removed;
 CREATE INDEX entries_by_change ON entries (agent, changed) WHERE shown;
 
 CREATE TABLE attachments (

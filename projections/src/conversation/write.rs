@@ -1,9 +1,7 @@
 //! Changes of conversations merged by primary key, and the statements that write them.
 
-use std::collections::HashMap;
-
+use pa_domain::AgentId;
 use pa_domain::conversation::FileRef;
-use pa_domain::{AgentId, ConversationId, JobId};
 use uuid::Uuid;
 
 use super::fold::{Change, NewEntry, Opened, Patch};
@@ -17,8 +15,6 @@ pub struct Rows {
   pub(crate) opened: Merged<Uuid, Opened>,
   pub(crate) entries: Merged<Uuid, EntryWrite>,
   pub(crate) attachments: Merged<(Uuid, i32), FileRef>,
-  /// Conversations of the jobs that this batch has met, for tool cards.
-  jobs: HashMap<(AgentId, JobId), ConversationId>,
 }
 
 /// What a batch does to one entry.
@@ -34,10 +30,8 @@ const OPEN: &str = "INSERT INTO conversations (agent, id, kind, title, connectio
 
 const ENTER: &str = "INSERT INTO entries (agent, id, conversation, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, \
   params, attachments, origin, shown, removed) \
-  SELECT u.agent, u.id, coalesce(u.conversation, (SELECT m.conversation FROM entries m WHERE m.agent = u.agent AND m.id = u.job)), u.place, u.changed, u.kind, u.role, \
-  u.author, u.body, u.status, u.created_ms, u.reply_to, u.reply, u.incomplete, u.attempt, u.code, u.params, u.attachments, u.origin, u.shown, u.removed \
-  FROM committed, unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-  AS u(agent, id, conversation, job, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, params, attachments, origin, \
+  SELECT u.* FROM committed, unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+  AS u(agent, id, conversation, place, changed, kind, role, author, body, status, created_ms, reply_to, reply, incomplete, attempt, code, params, attachments, origin, \
   shown, removed) \
   ON CONFLICT (agent, id) DO UPDATE SET changed = excluded.changed, body = excluded.body, status = excluded.status, created_ms = excluded.created_ms, \
   incomplete = excluded.incomplete, attempt = excluded.attempt, removed = excluded.removed";
@@ -82,7 +76,7 @@ impl Rows {
         earlier.connection = later.connection;
         earlier.changed = later.changed;
       }),
-      Change::Entered(entry) => self.enter(agent, entry),
+      Change::Entered(entry) => self.entries.put(agent, entry.id, EntryWrite::Enter(entry), EntryWrite::merge),
       Change::Patched(patch) => self.entries.put(agent, patch.id, EntryWrite::Patch(patch), EntryWrite::merge),
       Change::Attached { entry, index, file } => self.attachments.put(agent, (entry.0, index), *file, |_, _| ()),
     }
@@ -92,18 +86,6 @@ impl Rows {
     self.opened.forget(agent);
     self.entries.forget(agent);
     self.attachments.forget(agent);
-    self.jobs.retain(|(of, _), _| *of != agent);
-  }
-
-  fn enter(&mut self, agent: AgentId, mut entry: Box<NewEntry>) {
-    // A message's id is its job's id, and a reply names the job that it answers.
-    if let Some(conversation) = entry.conversation {
-      let job = entry.reply_to.map_or(JobId(entry.id), JobId::from);
-      self.jobs.insert((agent, job), conversation);
-    } else if let Some(job) = entry.job {
-      entry.conversation = self.jobs.get(&(agent, job)).copied();
-    }
-    self.entries.put(agent, entry.id, EntryWrite::Enter(entry), EntryWrite::merge);
   }
 
   pub(crate) fn statements<'a>(&'a self, parts: &mut Parts<'a>) {
@@ -160,13 +142,12 @@ fn open(rows: &Merged<Uuid, Opened>) -> [Argument<'_>; 7] {
   ]
 }
 
-fn enter<'a>(rows: &[(AgentId, &'a NewEntry)]) -> [Argument<'a>; 22] {
+fn enter<'a>(rows: &[(AgentId, &'a NewEntry)]) -> [Argument<'a>; 21] {
   let of = || rows.iter().map(|(_, row)| *row);
   [
     Argument::Uuids(rows.iter().map(|(agent, _)| agent.0).collect()),
     Argument::Uuids(of().map(|row| row.id).collect()),
     Argument::OptionalUuids(of().map(|row| row.conversation.map(|id| id.0)).collect()),
-    Argument::OptionalUuids(of().map(|row| row.job.map(|id| id.0)).collect()),
     Argument::Longs(of().map(|row| row.place).collect()),
     Argument::Longs(of().map(|row| row.changed).collect()),
     Argument::texts(of().map(|row| row.kind.code())),

@@ -1,4 +1,4 @@
-//! Is the agent at work, has something failed, does something wait for the owner?
+//! Is the agent at work, has something failed, is there a new result, does something wait for the owner?
 //!
 //! Facts only: what has been read lies in the browser (D27). `changed` rises with every fact that can change an answer.
 
@@ -10,16 +10,16 @@ mod write;
 
 use pa_domain::AgentId;
 
-pub use fold::{Change, Failed};
+pub use fold::{Change, Completed, Failed, Failing};
 pub(crate) use read::IndicatorRow;
-pub use read::{Failure, Indicator, of};
+pub use read::{Failure, Indicator, LastResult, of};
 pub use write::Rows;
 
 use crate::commit::{Fact, Parts, Projection};
 
 impl Projection for Rows {
   const NAME: &'static str = "indicator";
-  const FOLD_VERSION: u32 = 1;
+  const FOLD_VERSION: u32 = 2;
   const TABLES: &'static str = include_str!("tables.sql");
   type Change = Change;
 

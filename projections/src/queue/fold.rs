@@ -3,7 +3,9 @@
 use pa_domain::call::{self, Class};
 use pa_domain::conversation;
 use pa_domain::execution::{self, JobKind};
-use pa_domain::{CallId, ConversationId, Event, JobId, MessageId, Meta, Timestamp};
+use pa_domain::ids::conversation_of;
+use pa_domain::task;
+use pa_domain::{CallId, ConversationId, Event, JobId, MessageId, Meta, TaskId, Timestamp};
 
 use super::JobState;
 
@@ -18,7 +20,7 @@ pub enum Change {
   CallSettled(CallId),
 }
 
-/// A job with its turn.
+/// A job that had its turn and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRow {
   pub id: JobId,
@@ -26,20 +28,23 @@ pub struct JobRow {
   pub conversation: ConversationId,
   pub reply: MessageId,
   pub state: JobState,
+  /// It is the job's turn. A task that waits or is paused has none; its execution may still run until the last tool has ended.
+  pub turn: bool,
   pub execution: i32,
   pub since: Timestamp,
   pub limit: Option<Timestamp>,
   pub changed: i64,
 }
 
-/// A job's execution began or is over.
+/// A job's execution began or is over, or it gave its turn up. What is `None` stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobPatch {
   pub id: JobId,
-  pub state: JobState,
-  /// None: stays.
+  pub state: Option<JobState>,
   pub execution: Option<i32>,
-  pub since: Timestamp,
+  pub turn: Option<bool>,
+  pub since: Option<Timestamp>,
+  /// Of the state: it stays with it.
   pub limit: Option<Timestamp>,
   pub changed: i64,
 }
@@ -67,8 +72,8 @@ pub(super) fn fold(meta: &Meta, event: &Event) -> Option<Change> {
     Event::Conversation(event) => of_conversation(meta, event),
     Event::Execution(event) => of_execution(meta, event),
     Event::Call(event) => of_call(meta, event),
-    // A task's turn (`TaskRunRequested`) and its ends become jobs here with the worker that carries tasks out.
-    Event::Task(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
+    Event::Task(event) => of_task(meta, event),
+    Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => None,
   }
 }
 
@@ -81,6 +86,7 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Option<Change> {
       conversation: requested.conversation,
       reply: requested.reply,
       state: JobState::Claimable,
+      turn: true,
       execution: 0,
       since: meta.at,
       limit: None,
@@ -95,18 +101,59 @@ fn of_conversation(meta: &Meta, event: &conversation::Event) -> Option<Change> {
   }
 }
 
-fn of_execution(meta: &Meta, event: &execution::Event) -> Option<Change> {
-  use execution::Event as E;
-  let over = |id| Some(Change::Moved(JobPatch { id, state: JobState::Claimable, execution: None, since: meta.at, limit: None, changed: meta.ordinal }));
+/// A task has a row from its first turn to its end.
+fn of_task(meta: &Meta, event: &task::Event) -> Option<Change> {
+  use task::Event as E;
+  let aside = |task: TaskId| {
+    let id = task.into();
+    Some(Change::Moved(JobPatch { id, state: None, execution: None, turn: Some(false), since: None, limit: None, changed: meta.ordinal }))
+  };
   match event {
-    E::ExecutionStarted(started) => Some(Change::Moved(JobPatch {
-      id: started.job,
-      state: JobState::Running,
-      execution: Some(started.execution),
+    E::TaskRunRequested(requested) => Some(Change::Requested(JobRow {
+      id: requested.task.into(),
+      kind: JobKind::Task,
+      conversation: conversation_of(requested.task),
+      reply: MessageId(requested.task.0),
+      state: JobState::Claimable,
+      turn: true,
+      execution: 0,
       since: meta.at,
-      limit: Some(started.limit_ms),
+      limit: None,
       changed: meta.ordinal,
     })),
+    E::TaskWaiting(waiting) => aside(waiting.task),
+    E::TaskPaused(paused) => aside(paused.task),
+    E::TaskCompleted(completed) => Some(Change::Ended(completed.task.into())),
+    E::TaskFailed(failed) => Some(Change::Ended(failed.task.into())),
+    E::TaskStopped(stopped) => Some(Change::Ended(stopped.task.into())),
+    // A queued task has a job when it is its turn.
+    E::TaskStarted(_)
+    | E::TaskQueued(_)
+    | E::TaskResumed(_)
+    | E::TaskInstructed(_)
+    | E::TaskOrdered(_)
+    | E::TaskLookedUp(_)
+    | E::OrderRefused(_)
+    | E::OrderRepeated(_)
+    | E::CheckpointRecorded(_)
+    | E::OutputDelivered(_)
+    | E::ActionApproved(_)
+    | E::ActionRejected(_)
+    | E::ActionWithdrawn(_) => None,
+  }
+}
+
+fn of_execution(meta: &Meta, event: &execution::Event) -> Option<Change> {
+  use execution::Event as E;
+  let moved = |id, state, execution, limit| {
+    Some(Change::Moved(JobPatch { id, state: Some(state), execution, turn: None, since: Some(meta.at), limit, changed: meta.ordinal }))
+  };
+  let over = |id| moved(id, JobState::Claimable, None, None);
+  match event {
+    // A task has no limit, which is written as 0.
+    E::ExecutionStarted(started) => {
+      moved(started.job, JobState::Running, Some(started.execution), Some(started.limit_ms).filter(|limit| *limit > Timestamp(0)))
+    }
     E::ExecutionLost(event) => over(event.job),
     E::ExecutionYielded(event) => over(event.job),
     E::ExecutionFailed(event) => over(event.job),

@@ -1,7 +1,7 @@
 //! What is to be done, by whom is it being done, and which calls are open?
 //!
 //! Workers look here for work and then ask the log, which alone decides: a row that is behind costs a refused ask and nothing more. Invariants:
-//! - A job has a row from its `ReplyRequested` to its end.
+//! - A job has a row from its first turn (`ReplyRequested`, `TaskRunRequested`) to its end. A task that waits or is paused keeps it, without a turn.
 //! - A job with an open external call is not offered (RUN-18): that call's row stays, also beyond the job's end, until its outcome is known.
 //!
 //! Next: `fold.rs`, then `read.rs`.
@@ -37,7 +37,7 @@ codes! {
 
 impl Projection for Rows {
   const NAME: &'static str = "queue";
-  const FOLD_VERSION: u32 = 1;
+  const FOLD_VERSION: u32 = 2;
   const TABLES: &'static str = include_str!("tables.sql");
   type Change = Change;
 

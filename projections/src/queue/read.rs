@@ -14,7 +14,7 @@ use crate::error::reading;
 /// Rows of one read at most: a worker takes a few jobs at a time, an observer looks again in a second.
 const ROWS_MAX: i64 = 500;
 
-/// A job that has its turn and has not ended.
+/// A job that had its turn and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
   pub agent: AgentId,
@@ -57,7 +57,7 @@ pub struct OpenCall {
 /// Jobs that a worker may claim, longest waiting first: nobody works on them, no living process has claimed them, and no external call of theirs is open.
 pub async fn candidates(pool: &PgPool, kind: JobKind, limit: u32) -> Result<Vec<(JobId, AgentId)>, Error> {
   let rows: Vec<(Uuid, Uuid)> = sqlx::query_as(
-    "SELECT j.id, j.agent FROM jobs j WHERE j.kind = $1 AND j.state = 'CLAIMABLE' \
+    "SELECT j.id, j.agent FROM jobs j WHERE j.kind = $1 AND j.state = 'CLAIMABLE' AND j.turn \
      AND (SELECT l.expires_at > now() FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id) IS NOT TRUE \
      AND (SELECT true FROM open_calls c WHERE c.agent = j.agent AND c.job = j.id AND c.class = 'EXTERNAL' LIMIT 1) IS NULL \
      ORDER BY j.since_ms, j.agent, j.id LIMIT $2",
@@ -99,13 +99,15 @@ pub async fn running(pool: &PgPool, jobs: &[(AgentId, JobId)]) -> Result<Vec<Job
 }
 
 /// Running jobs that no lease stands for and that began before an instant: their worker vanished together with its lease row.
-pub async fn running_without_lease(pool: &PgPool, began_before: Timestamp, limit: u32) -> Result<Vec<Job>, Error> {
+pub async fn running_without_lease(pool: &PgPool, kind: JobKind, began_before: Timestamp, limit: u32) -> Result<Vec<Job>, Error> {
   let rows: Vec<JobRow> = sqlx::query_as(
     "SELECT j.agent, j.id, j.kind, j.conversation, j.reply, j.state, j.execution, j.since_ms, j.limit_ms, j.changed FROM jobs j \
-     WHERE j.state = 'RUNNING' AND j.since_ms < $1 AND (SELECT true FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id) IS NULL ORDER BY j.since_ms LIMIT $2",
+     WHERE j.state = 'RUNNING' AND j.kind = $3 AND j.since_ms < $1 AND (SELECT true FROM ops.leases l WHERE l.kind = j.kind AND l.job = j.id) IS NULL \
+     ORDER BY j.since_ms LIMIT $2",
   )
   .bind(began_before.0)
   .bind(i64::from(limit).min(ROWS_MAX))
+  .bind(kind.code())
   .fetch_all(pool)
   .await
   .map_err(reading("look for abandoned executions"))?;

@@ -8,6 +8,8 @@ CREATE TABLE jobs (
   reply uuid NOT NULL,
   -- CLAIMABLE or RUNNING; since_ms: since when.
   state text NOT NULL,
+  -- A task that waits or is paused has no turn; its execution may still run until its last tool has ended.
+  turn boolean NOT NULL,
   execution integer NOT NULL,
   since_ms bigint NOT NULL,
   limit_ms bigint,
@@ -15,7 +17,7 @@ CREATE TABLE jobs (
   PRIMARY KEY (agent, id)
 );
 
-CREATE INDEX jobs_claimable ON jobs (kind, since_ms, agent, id) WHERE state = 'CLAIMABLE';
+CREATE INDEX jobs_claimable ON jobs (kind, since_ms, agent, id) WHERE state = 'CLAIMABLE' AND turn;
 CREATE INDEX jobs_running ON jobs (since_ms) WHERE state = 'RUNNING';
 
 -- Calls that have begun and are not settled. An external one whose outcome nobody knows stays until somebody says.

@@ -114,9 +114,9 @@ async fn executions_without_a_lease_are_found() {
   }
   let model = Model::of(&story.decisions).await;
   lease(&model.pool, turns[1], -60).await;
-  let found = running_without_lease(&model.pool, Timestamp(i64::MAX), 10).await.unwrap();
+  let found = running_without_lease(&model.pool, JobKind::Reply, Timestamp(i64::MAX), 10).await.unwrap();
   assert_eq!(found.iter().map(|job| job.id).collect::<Vec<_>>(), [turns[0].job(), turns[2].job()]);
-  assert_eq!(running_without_lease(&model.pool, Timestamp(0), 10).await.unwrap(), [], "those that have just begun may not be leased yet");
+  assert_eq!(running_without_lease(&model.pool, JobKind::Reply, Timestamp(0), 10).await.unwrap(), [], "those that have just begun may not be leased yet");
   let pairs: Vec<_> = turns.iter().map(|turn| (turn.agent, turn.job())).collect();
   assert_eq!(running(&model.pool, &pairs).await.unwrap().len(), 3);
   assert_eq!(running(&model.pool, &[(agent(9), turns[0].job())]).await.unwrap(), []);

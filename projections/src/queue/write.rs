@@ -32,13 +32,15 @@ pub(crate) enum CallWrite {
   Delete,
 }
 
-const PUT_JOBS: &str = "INSERT INTO jobs (agent, id, kind, conversation, reply, state, execution, since_ms, limit_ms, changed) \
-  SELECT u.* FROM committed, unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS u(agent, id, kind, conversation, reply, state, execution, since_ms, limit_ms, changed) \
+const PUT_JOBS: &str = "INSERT INTO jobs (agent, id, kind, conversation, reply, state, turn, execution, since_ms, limit_ms, changed) \
+  SELECT u.* FROM committed, unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS u(agent, id, kind, conversation, reply, state, turn, execution, since_ms, limit_ms, changed) \
   ON CONFLICT (agent, id) DO UPDATE SET kind = excluded.kind, conversation = excluded.conversation, reply = excluded.reply, state = excluded.state, \
-  execution = excluded.execution, since_ms = excluded.since_ms, limit_ms = excluded.limit_ms, changed = excluded.changed";
+  turn = excluded.turn, execution = excluded.execution, since_ms = excluded.since_ms, limit_ms = excluded.limit_ms, changed = excluded.changed";
 
-const PATCH_JOBS: &str = "UPDATE jobs j SET state = u.state, execution = coalesce(u.execution, j.execution), since_ms = u.since_ms, limit_ms = u.limit_ms, changed = u.changed \
-  FROM committed, unnest(?, ?, ?, ?, ?, ?, ?) AS u(agent, id, state, execution, since_ms, limit_ms, changed) WHERE j.agent = u.agent AND j.id = u.id";
+// A limit belongs to its state.
+const PATCH_JOBS: &str = "UPDATE jobs j SET state = coalesce(u.state, j.state), execution = coalesce(u.execution, j.execution), turn = coalesce(u.turn, j.turn), \
+  since_ms = coalesce(u.since_ms, j.since_ms), limit_ms = CASE WHEN u.state IS NULL THEN j.limit_ms ELSE u.limit_ms END, changed = u.changed \
+  FROM committed, unnest(?, ?, ?, ?, ?, ?, ?, ?) AS u(agent, id, state, execution, turn, since_ms, limit_ms, changed) WHERE j.agent = u.agent AND j.id = u.id";
 
 const DELETE_JOBS: &str = "DELETE FROM jobs j USING committed, unnest(?, ?) AS u(agent, id) WHERE j.agent = u.agent AND j.id = u.id";
 
@@ -56,10 +58,26 @@ const DELETE_CALLS: &str = "DELETE FROM open_calls c USING committed, unnest(?, 
 
 impl JobRow {
   pub(crate) fn patch(&mut self, later: JobPatch) {
-    self.state = later.state;
+    if let Some(state) = later.state {
+      self.state = state;
+      self.limit = later.limit;
+    }
     self.execution = later.execution.unwrap_or(self.execution);
-    self.since = later.since;
-    self.limit = later.limit;
+    self.turn = later.turn.unwrap_or(self.turn);
+    self.since = later.since.unwrap_or(self.since);
+    self.changed = later.changed;
+  }
+}
+
+impl JobPatch {
+  fn patch(&mut self, later: Self) {
+    if later.state.is_some() {
+      self.state = later.state;
+      self.limit = later.limit;
+    }
+    self.execution = later.execution.or(self.execution);
+    self.turn = later.turn.or(self.turn);
+    self.since = later.since.or(self.since);
     self.changed = later.changed;
   }
 }
@@ -84,8 +102,8 @@ impl Rows {
   /// Whether a worker may find something that it did not find before: a job that waits, or one whose open call is settled.
   pub(crate) fn offers_work(&self) -> bool {
     let waits = |write: &JobWrite| match write {
-      JobWrite::Put(row) => row.state == JobState::Claimable,
-      JobWrite::Patch(patch) => patch.state == JobState::Claimable,
+      JobWrite::Put(row) => row.state == JobState::Claimable && row.turn,
+      JobWrite::Patch(patch) => patch.state == Some(JobState::Claimable) && patch.turn != Some(false),
       JobWrite::Delete => false,
     };
     self.jobs.iter().any(|(_, _, write)| waits(write)) || self.calls.iter().any(|(_, _, write)| *write == CallWrite::Delete)
@@ -143,10 +161,7 @@ impl JobWrite {
   fn merge(&mut self, later: Self) {
     match (&mut *self, later) {
       (Self::Put(earlier), Self::Patch(later)) => earlier.patch(later),
-      (Self::Patch(earlier), Self::Patch(later)) => {
-        let execution = later.execution.or(earlier.execution);
-        *earlier = JobPatch { execution, ..later };
-      }
+      (Self::Patch(earlier), Self::Patch(later)) => earlier.patch(later),
       (Self::Delete, Self::Patch(_)) => (),
       (_, later @ (Self::Put(_) | Self::Delete)) => *self = later,
     }
@@ -171,7 +186,7 @@ fn keys<'a>(rows: &[(AgentId, Uuid)]) -> [Argument<'a>; 2] {
   [Argument::Uuids(rows.iter().map(|(agent, _)| agent.0).collect()), Argument::Uuids(rows.iter().map(|(_, id)| *id).collect())]
 }
 
-fn put_jobs<'a>(rows: &[(AgentId, &'a JobRow)]) -> [Argument<'a>; 10] {
+fn put_jobs<'a>(rows: &[(AgentId, &'a JobRow)]) -> [Argument<'a>; 11] {
   let of = || rows.iter().map(|(_, row)| *row);
   [
     Argument::Uuids(rows.iter().map(|(agent, _)| agent.0).collect()),
@@ -180,6 +195,7 @@ fn put_jobs<'a>(rows: &[(AgentId, &'a JobRow)]) -> [Argument<'a>; 10] {
     Argument::Uuids(of().map(|row| row.conversation.0).collect()),
     Argument::Uuids(of().map(|row| row.reply.0).collect()),
     Argument::texts(of().map(|row| row.state.code())),
+    Argument::Booleans(of().map(|row| row.turn).collect()),
     Argument::Ints(of().map(|row| row.execution).collect()),
     Argument::Longs(of().map(|row| row.since.0).collect()),
     Argument::OptionalLongs(of().map(|row| row.limit.map(|limit| limit.0)).collect()),
@@ -187,14 +203,15 @@ fn put_jobs<'a>(rows: &[(AgentId, &'a JobRow)]) -> [Argument<'a>; 10] {
   ]
 }
 
-fn patch_jobs<'a>(rows: &[(AgentId, &'a JobPatch)]) -> [Argument<'a>; 7] {
+fn patch_jobs<'a>(rows: &[(AgentId, &'a JobPatch)]) -> [Argument<'a>; 8] {
   let of = || rows.iter().map(|(_, row)| *row);
   [
     Argument::Uuids(rows.iter().map(|(agent, _)| agent.0).collect()),
     Argument::Uuids(of().map(|row| row.id.0).collect()),
-    Argument::texts(of().map(|row| row.state.code())),
+    Argument::optional_texts(of().map(|row| row.state.map(JobState::code))),
     Argument::OptionalInts(of().map(|row| row.execution).collect()),
-    Argument::Longs(of().map(|row| row.since.0).collect()),
+    Argument::OptionalBooleans(of().map(|row| row.turn).collect()),
+    Argument::OptionalLongs(of().map(|row| row.since.map(|since| since.0)).collect()),
     Argument::OptionalLongs(of().map(|row| row.limit.map(|limit| limit.0)).collect()),
     Argument::Longs(of().map(|row| row.changed).collect()),
   ]

@@ -18,7 +18,7 @@ pub use schemas::{Lock, Schemas};
 pub use snapshot::{Snapshot, TableHash};
 
 use crate::commit::Projection;
-use crate::{accounts, audit, conversation, indicator, queue, settings, system, timers, usage};
+use crate::{accounts, audit, conversation, indicator, outputs, pending_actions, queue, settings, system, task_entries, tasks, timers, usage};
 
 /// A folder with its fold version and its tables, in the order in which they are made and hashed.
 const FOLDERS: &[(&str, u32, &str)] = &[
@@ -27,8 +27,12 @@ const FOLDERS: &[(&str, u32, &str)] = &[
   folder::<audit::Rows>(),
   folder::<conversation::Rows>(),
   folder::<indicator::Rows>(),
+  folder::<outputs::Rows>(),
+  folder::<pending_actions::Rows>(),
   folder::<queue::Rows>(),
   folder::<settings::Rows>(),
+  folder::<task_entries::Rows>(),
+  folder::<tasks::Rows>(),
   folder::<timers::Rows>(),
   folder::<usage::Rows>(),
 ];
@@ -43,9 +47,13 @@ pub const TABLES: &[(&str, &str)] = &[
   ("entries", "id"),
   ("attachments", "entry, idx"),
   ("indicator", "changed"),
+  ("outputs", "id"),
+  ("pending_actions", "id"),
   ("jobs", "id"),
   ("open_calls", "id"),
   ("settings", "changed"),
+  ("task_entries", "id"),
+  ("tasks", "id"),
   ("timers", "id"),
   ("usage", "job, step"),
 ];
@@ -60,9 +68,13 @@ pub(crate) const ERASURES: &[&str] = &[
   "DELETE FROM entries t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM attachments t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM indicator t USING committed WHERE t.agent = ANY(?)",
+  "DELETE FROM outputs t USING committed WHERE t.agent = ANY(?)",
+  "DELETE FROM pending_actions t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM jobs t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM open_calls t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM settings t USING committed WHERE t.agent = ANY(?)",
+  "DELETE FROM task_entries t USING committed WHERE t.agent = ANY(?)",
+  "DELETE FROM tasks t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM timers t USING committed WHERE t.agent = ANY(?)",
   "DELETE FROM usage t USING committed WHERE t.agent = ANY(?)",
 ];
@@ -79,6 +91,10 @@ static CURRENT: LazyLock<ReadSchema> = LazyLock::new(|| {
   for (name, version, tables) in FOLDERS {
     context.update(format!("{name}\n{version}\n{}\n", tables.len()).as_bytes());
     context.update(tables.as_bytes());
+  }
+  match pa_store::fail::generation() {
+    0 => {}
+    later => context.update(&later.to_be_bytes()),
   }
   let hash = hex::encode(context.finish().as_ref());
   ReadSchema::new(&format!("read_{}", &hash[..HASH_DIGITS])).expect("a prefix and hexadecimal digits are a name")

@@ -29,7 +29,7 @@ fn every_table_of_an_agent_is_erased_compared_and_exchanged() {
 fn the_name_is_a_hash_of_all_table_files() {
   let name = current();
   assert!(name.name().starts_with("read_") && name.name().len() == 17, "{name:?}");
-  assert_eq!(FOLDERS.len(), 9);
+  assert_eq!(FOLDERS.len(), 13);
   assert!(statements().filter(|text| is_index(text)).count() >= 10);
 }
 

@@ -1,6 +1,7 @@
 //! An example log for tests, benches and the simulator: decisions with everything in them that a projection shows; and hands that break things.
 
 pub mod story;
+pub mod tasks;
 
 use pa_store::{Database, ReadSchema, Role};
 use sqlx::AssertSqlSafe;

@@ -53,6 +53,8 @@ pub fn mark(decisions: &[Decision]) -> Mark {
 #[derive(Debug, Default)]
 pub struct Story {
   pub decisions: Vec<Decision>,
+  /// How many decisions were told in all, also those that somebody took away.
+  told: u128,
   ordinals: std::collections::HashMap<AgentId, i64>,
   next: i64,
   now: i64,
@@ -118,7 +120,8 @@ impl Story {
   /// Decides on a new input of `agent`; the events are made with the input's id.
   pub fn decide(&mut self, agent: AgentId, events: impl FnOnce(Uuid) -> Vec<Event>) -> Uuid {
     self.now += 7;
-    let input = Uuid::from_u128((0x1_0000 + self.decisions.len()) as u128);
+    let input = Uuid::from_u128(0x1_0000 + self.told);
+    self.told += 1;
     let first = self.next;
     let facts: Vec<_> = (0_u32..)
       .zip(events(input))
@@ -404,6 +407,7 @@ pub fn everything() -> Story {
     story.settings(id, settings(2, "Ada"));
     let open = story.message(id, "still open");
     story.start(open, 1);
+    super::tasks::every_kind(&mut story, id);
   }
   story.erase(agents[2]);
   story

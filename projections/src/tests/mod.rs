@@ -2,6 +2,7 @@
 
 mod isolation;
 mod parking;
+mod past;
 mod plans;
 mod replay;
 mod resuming;

@@ -137,3 +137,33 @@ async fn erasing_a_parked_agent_takes_its_parking_away() {
   // The rest of the story goes on from there.
   project(&model.store, &story.decisions, 500).await;
 }
+
+/// What was settled between an erasure and the end of the keys, read by a projector that began in between: it neither leaves a row nor parks whom nobody knows any more.
+#[tokio::test]
+async fn what_is_settled_after_an_erasure_leaves_no_row_and_a_hole_still_parks() {
+  let mut story = Story::default();
+  story.create(agent(1));
+  story.erase(agent(1));
+  story.create(agent(2));
+  let model = Model::of(&story.decisions).await;
+  let told = story.decisions.len();
+  story.settled(agent(1));
+  story.settled(agent(1));
+  story.settled(agent(2));
+  let loaded = model.store.load(PARTITION, LOG).await.unwrap();
+  let mut batch = Batch::new(&loaded.parked);
+  story.decisions[told..].iter().for_each(|decision| decision.add_to(&mut batch));
+  assert_eq!(model.store.commit(PARTITION, &loaded.mark, &mark(&story.decisions), &batch).await.unwrap(), Outcome::Stale, "the agent has no row");
+  let progress = model.store.progress(&[agent(1), agent(2)]).await.unwrap();
+  let mut batch = Batch::new(&loaded.parked).after(progress);
+  story.decisions[told..].iter().for_each(|decision| decision.add_to(&mut batch));
+  assert_eq!(model.store.commit(PARTITION, &loaded.mark, &mark(&story.decisions), &batch).await.unwrap(), Outcome::Committed);
+  assert_eq!(system::parked(&model.pool).await.unwrap(), []);
+  assert_eq!(system::progress(&model.pool, agent(1)).await.unwrap(), 0);
+  assert_eq!(system::progress(&model.pool, agent(2)).await.unwrap(), story.ordinal(agent(2)));
+  // A fact of an agent without a row is a hole in its chain, and is said to be one.
+  story.message(agent(1), "from nowhere");
+  let mut batch = Batch::new(&BTreeMap::new()).after(BTreeMap::new());
+  story.decisions.last().unwrap().add_to(&mut batch);
+  assert!(batch.parked().contains_key(&agent(1)));
+}

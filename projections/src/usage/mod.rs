@@ -1,6 +1,7 @@
 //! What did the model use and cost?
 //!
-//! One row for each recorded step. Sums for a message or a local day are made of these rows by whoever shows them.
+//! One row for each recorded step. Sums for a message, a task or a stretch of time such as a local day are made of these rows; what is not known is counted and never
+//! taken for 0.
 
 mod fold;
 mod read;
@@ -11,7 +12,7 @@ mod write;
 use pa_domain::AgentId;
 
 pub use fold::UsageRow;
-pub use read::{Usage, of_job};
+pub use read::{Cost, Span, Sum, Usage, of_job, sum};
 pub use write::Rows;
 
 use crate::commit::{Fact, Parts, Projection};

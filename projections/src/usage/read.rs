@@ -33,6 +33,78 @@ pub struct Usage {
   pub at: Timestamp,
 }
 
+/// What is to be summed up: every given condition holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+  /// Only what this task, or the reply to this message, used.
+  pub job: Option<JobId>,
+  /// From this instant on.
+  pub since: Option<Timestamp>,
+  /// Before this instant.
+  pub until: Option<Timestamp>,
+}
+
+/// What was used together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+  /// Recorded steps, each of which was one request that succeeded.
+  pub steps: i64,
+  /// Of the steps that say so.
+  pub input_tokens: i64,
+  pub output_tokens: i64,
+  pub cached_tokens: i64,
+  pub reasoning_tokens: i64,
+  /// Steps whose tokens nobody knows.
+  pub uncounted_steps: i64,
+  /// Steps whose price nobody knows.
+  pub unpriced_steps: i64,
+  /// By currency, in its order.
+  pub costs: Vec<Cost>,
+}
+
+/// What was paid in one currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+  pub currency: String,
+  /// Millionths.
+  pub micros: i64,
+}
+
+const SUM: &str = "SELECT currency, count(*), coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint, coalesce(sum(cached_tokens), 0)::bigint, \
+  coalesce(sum(reasoning_tokens), 0)::bigint, count(*) FILTER (WHERE input_tokens IS NULL OR output_tokens IS NULL), count(*) FILTER (WHERE price_micros IS NULL), \
+  coalesce(sum(price_micros), 0)::bigint FROM usage WHERE agent = $1 AND at_ms >= $2 AND at_ms < $3 GROUP BY currency ORDER BY currency";
+
+const SUM_OF_JOB: &str = "SELECT currency, count(*), coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint, coalesce(sum(cached_tokens), 0)::bigint, \
+  coalesce(sum(reasoning_tokens), 0)::bigint, count(*) FILTER (WHERE input_tokens IS NULL OR output_tokens IS NULL), count(*) FILTER (WHERE price_micros IS NULL), \
+  coalesce(sum(price_micros), 0)::bigint FROM usage WHERE agent = $1 AND job = $2 AND at_ms >= $3 AND at_ms < $4 GROUP BY currency ORDER BY currency";
+
+/// A currency, or none, with what was used in it.
+type SumRow = (Option<String>, i64, i64, i64, i64, i64, i64, i64, i64);
+
+/// What was used in a span, without a limit of rows: one row comes back for each currency.
+pub async fn sum(pool: &PgPool, agent: AgentId, span: Span) -> Result<Sum, Error> {
+  let query = match span.job {
+    Some(job) => sqlx::query_as(SUM_OF_JOB).bind(agent.0).bind(job.0),
+    None => sqlx::query_as(SUM).bind(agent.0),
+  };
+  let (since, until) = (span.since.map_or(i64::MIN, |since| since.0), span.until.map_or(i64::MAX, |until| until.0));
+  let rows: Vec<SumRow> = query.bind(since).bind(until).fetch_all(pool).await.map_err(reading("sum up the usage"))?;
+  let mut sum = Sum::default();
+  for (currency, steps, input, output, cached, reasoning, uncounted, unpriced, micros) in rows {
+    sum.steps += steps;
+    sum.input_tokens += input;
+    sum.output_tokens += output;
+    sum.cached_tokens += cached;
+    sum.reasoning_tokens += reasoning;
+    sum.uncounted_steps += uncounted;
+    sum.unpriced_steps += unpriced;
+    if let Some(currency) = currency {
+      sum.costs.push(Cost { currency, micros });
+    }
+  }
+  Ok(sum)
+}
+
 #[derive(sqlx::FromRow)]
 struct UsageRow {
   job: Uuid,

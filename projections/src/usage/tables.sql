@@ -21,3 +21,5 @@ CREATE TABLE usage (
   changed bigint NOT NULL,
   PRIMARY KEY (agent, job, step)
 );
+
+CREATE INDEX usage_by_time ON usage (agent, at_ms);

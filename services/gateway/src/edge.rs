@@ -25,7 +25,7 @@ use crate::graphql::{self, Schema};
 use crate::http::body::Discarding;
 use crate::http::headers::page_policy;
 use crate::http::operations::{Metrics, Readiness};
-use crate::limits::{MUTATIONS_MAX, SOCKETS_MAX, UPLOADS_MAX};
+use crate::limits::{MUTATIONS_MAX, PAST_READS_MAX, SOCKETS_MAX, UPLOADS_MAX};
 use crate::updates::{Count, Feeds};
 
 /// A model that the installation offers; the first one offered is its default.
@@ -86,6 +86,7 @@ pub(crate) struct Inner {
   pub subscriptions: Count,
   pub mutations: Arc<Semaphore>,
   pub uploads: Arc<Semaphore>,
+  pub past_reads: Arc<Semaphore>,
   pub socket_places: Arc<Semaphore>,
 }
 
@@ -102,6 +103,7 @@ impl Edge {
       subscriptions: Count::default(),
       mutations: Arc::new(Semaphore::new(MUTATIONS_MAX)),
       uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
+      past_reads: Arc::new(Semaphore::new(PAST_READS_MAX)),
       socket_places: Arc::new(Semaphore::new(SOCKETS_MAX)),
       parts,
     }))

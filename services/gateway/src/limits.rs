@@ -106,3 +106,11 @@ pub(crate) const RIGHT_HASHES_MAX: usize = 4_096;
 pub(crate) const SESSION_MILLIS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// A session's end is moved at most this often.
 pub(crate) const SESSION_MOVES_EVERY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+/// Requests that fold a conversation's past at the same time: each may read thousands of events, and a small machine has two cores for everything.
+pub(crate) const PAST_READS_MAX: usize = 2;
+/// What a conversation of the past counts as, so that a document asks for a handful of them.
+pub(crate) const PAST_COMPLEXITY: usize = 1_500;
+/// Records read at once for the past, and the gap between two wanted ones that is read along.
+pub(crate) const PAST_READ_RECORDS: i64 = 256;
+pub(crate) const PAST_READ_GAP: i64 = 8;

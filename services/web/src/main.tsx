@@ -12,6 +12,7 @@ import './styles/files.css';
 import './styles/markdown.css';
 import './styles/composer.css';
 import './styles/panels.css';
+import './styles/tasks.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');

@@ -66,6 +66,11 @@ pub(crate) fn invalid(message: String) -> Error {
   Error::new(message).extend_with(|_, extensions| extensions.set("code", "VALUE_INVALID"))
 }
 
+/// What was asked for can't be told; the code says why.
+pub(crate) fn refused(code: &'static str, message: String) -> Error {
+  Error::new(message).extend_with(|_, extensions| extensions.set("code", code))
+}
+
 /// Something is not there now, and nothing was accepted.
 pub(crate) fn unavailable(message: &str) -> Error {
   Error::new(message).extend_with(|_, extensions| extensions.set("code", UNAVAILABLE))

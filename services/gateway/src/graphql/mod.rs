@@ -12,7 +12,9 @@ pub(crate) mod document;
 pub(crate) mod endpoint;
 pub(crate) mod env;
 mod mutation;
+pub(crate) mod past;
 mod query;
+mod steering;
 pub(crate) mod subscription;
 #[cfg(test)]
 mod tests;

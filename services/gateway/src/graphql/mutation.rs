@@ -12,6 +12,7 @@ use uuid::Uuid;
 use tokio::time::Instant;
 
 use super::env::{Env, unconfirmed};
+use super::steering::{self, ActionPayload, DecideActionInput, InstructTaskInput, ReconcileActionInput, TaskPayload, TaskVerbInput, Verb};
 use super::types::message::Message;
 use super::types::scalars::Position;
 use super::types::settings::{Settings, UpdateSettingsInput};
@@ -101,6 +102,36 @@ impl Mutation {
     };
     let input = conversation::Input::from(MessageRetryAsked { message });
     changed(env, Asked::new(&key, "retryMessage", &json!(message), input.into()), message).await
+  }
+
+  /// Adds an instruction to a task, also to one that has ended: it goes on in itself. What was begun before it is not published.
+  async fn instruct_task(&self, context: &Context<'_>, input: InstructTaskInput) -> Result<TaskPayload> {
+    steering::instruct(Env::of(context), input).await
+  }
+
+  /// Ends a task. What has begun outside is not undone.
+  async fn stop_task(&self, context: &Context<'_>, input: TaskVerbInput) -> Result<TaskPayload> {
+    steering::steer(Env::of(context), Verb::Stop, input).await
+  }
+
+  /// Lets nothing new of a task begin; a tool that runs finishes.
+  async fn pause_task(&self, context: &Context<'_>, input: TaskVerbInput) -> Result<TaskPayload> {
+    steering::steer(Env::of(context), Verb::Pause, input).await
+  }
+
+  /// Lets a task go on that is paused, stopped or failed, or that waits after too many interruptions. What it waited for it still waits for.
+  async fn resume_task(&self, context: &Context<'_>, input: TaskVerbInput) -> Result<TaskPayload> {
+    steering::steer(Env::of(context), Verb::Resume, input).await
+  }
+
+  /// Decides on an action that waits. It counts once: whoever comes second is told `STATE_CHANGED`.
+  async fn decide_action(&self, context: &Context<'_>, input: DecideActionInput) -> Result<ActionPayload> {
+    steering::decide(Env::of(context), input).await
+  }
+
+  /// Says what became of an action whose outcome nobody knows.
+  async fn reconcile_action(&self, context: &Context<'_>, input: ReconcileActionInput) -> Result<ActionPayload> {
+    steering::reconcile(Env::of(context), input).await
   }
 
   /// Changes the settings whose version is the given one.
@@ -265,7 +296,7 @@ async fn set(env: &Env, key: &str, given: SettingsGiven) -> Result<SettingsPaylo
 // --- Decisions ---
 
 /// What became of a request whose answer is a row of the read model.
-enum Concluded {
+pub(super) enum Concluded {
   /// Decided at this ordinal, and whether the read model has come as far; one that has not says so by `stale`.
   At {
     ordinal: i64,
@@ -275,7 +306,7 @@ enum Concluded {
   Undecided,
 }
 
-async fn concluded(env: &Env, asked: Asked<'_>) -> Result<Concluded> {
+pub(super) async fn concluded(env: &Env, asked: Asked<'_>) -> Result<Concluded> {
   let deadline = Instant::now() + DECISION_WITHIN;
   let outcome = submit(&env.edge, &env.viewer, asked, deadline).await.map_err(|error| env.failed(error))?;
   let (ordinal, repeated) = match outcome {

@@ -4,11 +4,14 @@ use async_graphql::{Context, ID, Result, SimpleObject, Subscription, Union};
 use futures::stream::{self, Stream};
 
 use super::env::Env;
+use super::types::action::Action;
 use super::types::conversation::Conversation;
 use super::types::indicator::Indicator;
 use super::types::message::Message;
+use super::types::output::Output;
 use super::types::scalars::Position;
 use super::types::settings::Settings;
+use super::types::task::{Task, TaskEntry};
 use crate::updates::Live;
 
 /// The root of all subscriptions.
@@ -29,6 +32,10 @@ pub(crate) enum Change {
   ConversationUpserted(ConversationUpserted),
   SettingsUpserted(SettingsUpserted),
   IndicatorChanged(IndicatorChanged),
+  TaskUpserted(TaskUpserted),
+  TaskEntryUpserted(TaskEntryUpserted),
+  ActionUpserted(ActionUpserted),
+  OutputUpserted(OutputUpserted),
   ReplyPiece(ReplyPiece),
   StepNamed(StepNamed),
   Resync(Resync),
@@ -56,6 +63,30 @@ pub(crate) struct SettingsUpserted {
 #[derive(SimpleObject)]
 pub(crate) struct IndicatorChanged {
   pub indicator: Indicator,
+}
+
+/// A task appeared or changed.
+#[derive(SimpleObject)]
+pub(crate) struct TaskUpserted {
+  pub task: Task,
+}
+
+/// An entry of a task appeared or changed.
+#[derive(SimpleObject)]
+pub(crate) struct TaskEntryUpserted {
+  pub entry: TaskEntry,
+}
+
+/// An action appeared or changed; one that no longer waits says so by its state.
+#[derive(SimpleObject)]
+pub(crate) struct ActionUpserted {
+  pub action: Action,
+}
+
+/// A file was handed over.
+#[derive(SimpleObject)]
+pub(crate) struct OutputUpserted {
+  pub output: Output,
 }
 
 /// A piece of a reply that is being written. Pieces of a lower attempt, and of a message that is posted, are void.

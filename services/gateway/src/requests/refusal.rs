@@ -1,7 +1,7 @@
 //! Refusals as the outside sees them.
 
 use async_graphql::{Enum, SimpleObject};
-use pa_domain::limits::{ATTACHMENTS_MAX, MESSAGE_TEXT_BYTES_MAX, OPEN_MESSAGES_MAX};
+use pa_domain::limits::{ATTACHMENTS_MAX, MESSAGE_TEXT_BYTES_MAX, OPEN_MESSAGES_MAX, TASKS_OPEN_MAX};
 
 use crate::limits::REQUEST_KEY_CHARS_MAX;
 
@@ -48,7 +48,7 @@ impl UserErrorCode {
       Self::NotAllowed => "this is not allowed".to_owned(),
       Self::RequestKeyConflict => "the request key was used for a request with other content".to_owned(),
       Self::StateChanged => "it has changed meanwhile; read it again".to_owned(),
-      Self::QueueFull => format!("{OPEN_MESSAGES_MAX} messages wait for their answers; wait for some of them"),
+      Self::QueueFull => format!("{OPEN_MESSAGES_MAX} messages wait for their answers, or {TASKS_OPEN_MAX} tasks are open; wait for some of them"),
     }
   }
 

@@ -2,7 +2,7 @@
 
 use pa_domain::limits::{ATTACHMENTS_MAX, MESSAGE_TEXT_BYTES_MAX};
 use pa_domain::settings::{Effort, SettingsGiven};
-use pa_domain::{ConversationId, MessageId};
+use pa_domain::{ConversationId, MessageId, TaskId};
 
 use super::refusal::{UserError, UserErrorCode};
 use crate::edge::OfferedModel;
@@ -55,6 +55,11 @@ pub(crate) fn conversation(id: &str) -> Result<ConversationId, UserError> {
 /// A message's id.
 pub(crate) fn message(id: &str) -> Result<MessageId, UserError> {
   id.parse().map_err(|_| UserError::new(UserErrorCode::NotFound).at("messageId"))
+}
+
+/// A task's id.
+pub(crate) fn task(id: &str) -> Result<TaskId, UserError> {
+  id.parse().map_err(|_| UserError::new(UserErrorCode::NotFound).at("taskId"))
 }
 
 /// What only the edge knows of settings: the models that are offered. `current` is the model as set now.
@@ -133,6 +138,7 @@ mod tests {
   fn what_has_not_the_form_of_an_id_is_not_found() {
     assert_eq!(code(message("../x")), UserErrorCode::NotFound);
     assert_eq!(code(conversation("1")), UserErrorCode::NotFound);
+    assert_eq!(code(task("")), UserErrorCode::NotFound);
   }
 
   /// Proves SID-20.

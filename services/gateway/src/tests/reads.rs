@@ -67,7 +67,7 @@ const PAGE: &str = "query($last: Int, $before: String, $atLeast: Position) { con
 
 impl World {
   /// Waits until the read model has a position: one answer that waits may be stale on a busy machine.
-  async fn reached(&self, position: &Value) {
+  pub(super) async fn reached(&self, position: &Value) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !self.ask(PAGE, json!({ "atLeast": position })).await["extensions"].is_null() {
       assert!(tokio::time::Instant::now() < deadline, "the read model does not reach {position}");

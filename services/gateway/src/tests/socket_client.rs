@@ -14,6 +14,8 @@ use super::world::{PATIENCE, World};
 pub(super) const UPDATES: &str = "subscription($after: Position) { updates(after: $after) { cursor change { __typename \
   ... on MessageUpserted { message { id text status role changed } } ... on ConversationUpserted { conversation { id kind } } \
   ... on SettingsUpserted { settings { version timeZone } } ... on IndicatorChanged { indicator { running } } \
+  ... on TaskUpserted { task { id title state } } ... on TaskEntryUpserted { entry { kind status } } ... on ActionUpserted { action { id state } } \
+  ... on OutputUpserted { output { id caption } } \
   ... on ReplyPiece { messageId attempt offset text } ... on StepNamed { conversationId step } ... on Resync { reason } } } }";
 
 pub(super) struct Socket(pub WebSocketStream<MaybeTlsStream<TcpStream>>);

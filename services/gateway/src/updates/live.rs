@@ -14,11 +14,13 @@ use tokio::time::sleep;
 use super::feed::{Batch, Feed, Step};
 use crate::edge::Edge;
 use crate::graphql::subscription::{
-  Change, ConversationUpserted, IndicatorChanged, MessageUpserted, ReplyPiece, Resync, SettingsUpserted, StepNamed, UpdateEnvelope,
+  ActionUpserted, Change, ConversationUpserted, IndicatorChanged, MessageUpserted, OutputUpserted, ReplyPiece, Resync, SettingsUpserted, StepNamed,
+  TaskEntryUpserted, TaskUpserted, UpdateEnvelope,
 };
 use crate::graphql::types::conversation::Conversation;
 use crate::graphql::types::scalars::Position;
 use crate::graphql::types::settings::Settings;
+use crate::graphql::types::task::Task;
 use crate::limits::{DECISION_WITHIN, FEED_LOOKS_EVERY};
 
 /// Between two tries while the read model can't be reached.
@@ -189,8 +191,12 @@ impl Live {
 fn change(update: &Update) -> Change {
   match update.clone() {
     Update::Entry(entry) => Change::MessageUpserted(MessageUpserted { message: (*entry).into() }),
-    Update::Conversation(conversation) => Change::ConversationUpserted(ConversationUpserted { conversation: Conversation(conversation) }),
+    Update::Conversation(conversation) => Change::ConversationUpserted(ConversationUpserted { conversation: Conversation::now(conversation) }),
     Update::Settings(settings) => Change::SettingsUpserted(SettingsUpserted { settings: Settings(settings) }),
     Update::Indicator(indicator) => Change::IndicatorChanged(IndicatorChanged { indicator: indicator.into() }),
+    Update::Task(task) => Change::TaskUpserted(TaskUpserted { task: Task(*task) }),
+    Update::TaskEntry(entry) => Change::TaskEntryUpserted(TaskEntryUpserted { entry: (*entry).into() }),
+    Update::Action(action) => Change::ActionUpserted(ActionUpserted { action: (*action).into() }),
+    Update::Output(output) => Change::OutputUpserted(OutputUpserted { output: (*output).into() }),
   }
 }

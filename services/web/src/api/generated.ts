@@ -3,6 +3,41 @@
 /** One request: its wire text, and the types of its answer and its variables. */
 export type Operation<Data, Variables> = { name: string; text: string; readonly types?: [Data, Variables] };
 
+export type ActionDecision =
+  | 'APPROVE_ONCE'
+  | 'ALLOW_FOR_TASK'
+  | 'REJECT';
+
+export type ActionGate =
+  | 'EMAIL'
+  | 'COMPUTER'
+  | 'SESSION';
+
+export type ActionKind =
+  | 'APPROVAL'
+  | 'EFFECT';
+
+export type ActionOutcome =
+  | 'EXECUTED'
+  | 'NOT_EXECUTED';
+
+export type ActionState =
+  | 'PENDING'
+  | 'APPROVED'
+  | 'ALLOWED'
+  | 'REJECTED'
+  | 'WITHDRAWN'
+  | 'STARTED'
+  | 'SETTLED'
+  | 'UNKNOWN'
+  | 'RECONCILED';
+
+export type DecideActionInput = {
+  requestKey: string;
+  actionId: string;
+  decision: ActionDecision;
+};
+
 export type Effort =
   | 'FAST'
   | 'LOW'
@@ -28,11 +63,57 @@ export type MessageVerbInput = {
   messageId: string;
 };
 
+export type ReconcileActionInput = {
+  requestKey: string;
+  actionId: string;
+  outcome: ActionOutcome;
+};
+
 export type SendMessageInput = {
   requestKey: string;
   text: string;
   attachmentIds?: string[] | null;
   conversationId?: string | null;
+};
+
+export type TaskEntryKind =
+  | 'GOAL'
+  | 'INSTRUCTION'
+  | 'WORDS'
+  | 'TOOL'
+  | 'CHECKPOINT'
+  | 'OUTPUT'
+  | 'RESULT'
+  | 'FAILURE'
+  | 'EVENT';
+
+export type TaskEntryStatus =
+  | 'POSTED'
+  | 'HELD'
+  | 'STARTED'
+  | 'RETURNED'
+  | 'FAILED'
+  | 'SKIPPED'
+  | 'UNKNOWN'
+  | 'RECONCILED';
+
+export type TaskOrigin =
+  | 'OWNER'
+  | 'AGENT'
+  | 'PLATFORM';
+
+export type TaskState =
+  | 'QUEUED'
+  | 'RUNNING'
+  | 'WAITING'
+  | 'PAUSED'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'STOPPED';
+
+export type TaskVerbInput = {
+  requestKey: string;
+  taskId: string;
 };
 
 export type UpdateSettingsInput = {
@@ -66,7 +147,15 @@ export type MessageFields = { id: string; conversationId: string; place: number;
 
 export type SettingsFields = { version: number; timeZone: string; language: string; model: string; effort: Effort; name: string; availableModels: Array<{ name: string; efforts: Effort[]; seesPictures: boolean; rehearsal: boolean }> };
 
-export type IndicatorFields = { needsInput: boolean; running: boolean };
+export type IndicatorFields = { needsInput: boolean; running: boolean; lastFailure: { messageId: string | null; taskId: string | null; position: string } | null; lastResult: { taskId: string; position: string; delivered: boolean } | null };
+
+export type TaskFields = { id: string; title: string; goal: string; state: TaskState; reason: string | null; active: boolean; run: number; outputs: number; place: number; changed: number; createdAt: string; changedAt: string; endedAt: string | null };
+
+export type TaskEntryFields = { id: string; taskId: string; place: number; changed: number; kind: TaskEntryKind; origin: TaskOrigin; status: TaskEntryStatus; text: string; length: number; tool: string | null; action: string | null; code: string | null; cut: boolean; createdAt: string; attachments: Array<{ id: string; name: string; mediaType: string; size: number; url: string }> };
+
+export type ActionFields = { id: string; taskId: string | null; taskTitle: string | null; kind: ActionKind; state: ActionState; gate: ActionGate | null; tool: string; target: string | null; content: unknown; scope: string | null; validUntil: string | null; place: number; changed: number };
+
+export type OutputFields = { id: string; taskId: string; taskTitle: string; place: number; caption: string; createdAt: string; file: { id: string; name: string; mediaType: string; size: number; url: string } };
 
 export type FoldedAnewFields = { at: string; because: string };
 
@@ -74,13 +163,17 @@ export type MessageOutcome = { decided: boolean; position: string | null; messag
 
 export type SettingsOutcome = { decided: boolean; position: string | null; settings: SettingsFields | null; userErrors: Array<{ code: UserErrorCode; message: string; field: string[] | null }> };
 
+export type TaskOutcome = { decided: boolean; position: string | null; task: TaskFields | null; userErrors: Array<{ code: UserErrorCode; message: string; field: string[] | null }> };
+
+export type ActionOutcomeFields = { decided: boolean; position: string | null; action: ActionFields | null; userErrors: Array<{ code: UserErrorCode; message: string; field: string[] | null }> };
+
 export type BootData = { viewer: { account: string; name: string; role: ViewerRole; language: string }; agent: { id: string; name: string; position: string }; settings: SettingsFields; indicator: IndicatorFields; system: { model: { name: string; rehearsal: boolean }; foldedAnew: FoldedAnewFields | null } };
 
 export type BootVariables = Record<string, never>;
 
 export const Boot: Operation<BootData, BootVariables> = {
   name: 'Boot',
-  text: "query Boot { viewer { account name role language } agent { id name position } settings { ...SettingsFields } indicator { ...IndicatorFields } system { model { name rehearsal } foldedAnew { ...FoldedAnewFields } } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } } fragment IndicatorFields on Indicator { needsInput running } fragment FoldedAnewFields on FoldedAnew { at because }",
+  text: "query Boot { viewer { account name role language } agent { id name position } settings { ...SettingsFields } indicator { ...IndicatorFields } system { model { name rehearsal } foldedAnew { ...FoldedAnewFields } } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } } fragment IndicatorFields on Indicator { needsInput running lastFailure { messageId taskId position } lastResult { taskId position delivered } } fragment FoldedAnewFields on FoldedAnew { at because }",
 };
 
 export type ProbeData = { viewer: { account: string } };
@@ -99,6 +192,51 @@ export type ConversationVariables = { id?: string | null; last?: number | null; 
 export const Conversation: Operation<ConversationData, ConversationVariables> = {
   name: 'Conversation',
   text: "query Conversation($id: ID, $last: Int, $before: String, $atLeast: Position) { conversation(id: $id, atLeast: $atLeast) { id messages(last: $last, before: $before) { pageInfo { hasPreviousPage startCursor } nodes { ...MessageFields } } } } fragment MessageFields on Message { id conversationId place changed role author text status createdAt replyToId replyId incomplete notice { code params { name value } } attachments { id name mediaType size url } }",
+};
+
+export type WorkData = { tasks: { pageInfo: { hasPreviousPage: boolean; startCursor: string | null }; nodes: TaskFields[] }; pendingActions: ActionFields[]; outputs: { pageInfo: { hasPreviousPage: boolean; startCursor: string | null }; nodes: OutputFields[] } };
+
+export type WorkVariables = { tasks?: number | null; outputs?: number | null; atLeast?: string | null };
+
+export const Work: Operation<WorkData, WorkVariables> = {
+  name: 'Work',
+  text: "query Work($tasks: Int, $outputs: Int, $atLeast: Position) { tasks(last: $tasks, atLeast: $atLeast) { pageInfo { hasPreviousPage startCursor } nodes { ...TaskFields } } pendingActions(atLeast: $atLeast) { ...ActionFields } outputs(last: $outputs) { pageInfo { hasPreviousPage startCursor } nodes { ...OutputFields } } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt } fragment ActionFields on Action { id taskId taskTitle kind state gate tool target content scope validUntil place changed } fragment OutputFields on Output { id taskId taskTitle place caption createdAt file { id name mediaType size url } }",
+};
+
+export type OlderTasksData = { tasks: { pageInfo: { hasPreviousPage: boolean; startCursor: string | null }; nodes: TaskFields[] } };
+
+export type OlderTasksVariables = { last?: number | null; before?: string | null };
+
+export const OlderTasks: Operation<OlderTasksData, OlderTasksVariables> = {
+  name: 'OlderTasks',
+  text: "query OlderTasks($last: Int, $before: String) { tasks(last: $last, before: $before) { pageInfo { hasPreviousPage startCursor } nodes { ...TaskFields } } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt }",
+};
+
+export type OlderOutputsData = { outputs: { pageInfo: { hasPreviousPage: boolean; startCursor: string | null }; nodes: OutputFields[] } };
+
+export type OlderOutputsVariables = { last?: number | null; before?: string | null };
+
+export const OlderOutputs: Operation<OlderOutputsData, OlderOutputsVariables> = {
+  name: 'OlderOutputs',
+  text: "query OlderOutputs($last: Int, $before: String) { outputs(last: $last, before: $before) { pageInfo { hasPreviousPage startCursor } nodes { ...OutputFields } } } fragment OutputFields on Output { id taskId taskTitle place caption createdAt file { id name mediaType size url } }",
+};
+
+export type TaskPageData = { task: { usage: { steps: number; inputTokens: number; outputTokens: number; uncountedSteps: number; unpricedSteps: number; costs: Array<{ currency: string; micros: number }> }; entries: { pageInfo: { hasPreviousPage: boolean; startCursor: string | null }; nodes: TaskEntryFields[] } } & TaskFields | null };
+
+export type TaskPageVariables = { id: string; last?: number | null; before?: string | null; atLeast?: string | null };
+
+export const TaskPage: Operation<TaskPageData, TaskPageVariables> = {
+  name: 'TaskPage',
+  text: "query TaskPage($id: ID!, $last: Int, $before: String, $atLeast: Position) { task(id: $id, atLeast: $atLeast) { ...TaskFields usage { steps inputTokens outputTokens uncountedSteps unpricedSteps costs { currency micros } } entries(last: $last, before: $before) { pageInfo { hasPreviousPage startCursor } nodes { ...TaskEntryFields } } } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt } fragment TaskEntryFields on TaskEntry { id taskId place changed kind origin status text(limit: 2000) length tool action code cut createdAt attachments { id name mediaType size url } }",
+};
+
+export type WholeEntryData = { taskEntry: { text: string } | null };
+
+export type WholeEntryVariables = { id: string };
+
+export const WholeEntry: Operation<WholeEntryData, WholeEntryVariables> = {
+  name: 'WholeEntry',
+  text: "query WholeEntry($id: ID!) { taskEntry(id: $id) { text } }",
 };
 
 export type SystemData = { system: { logKind: string; partitions: Array<{ id: number; epoch: number; lag: number }>; parked: Array<{ agentId: string; from: number; error: string }>; roles: Array<{ name: string; node: string }>; version: string; readSchema: string; foldedAnew: FoldedAnewFields | null; model: { name: string; rehearsal: boolean } } };
@@ -146,10 +284,59 @@ export const UpdateSettings: Operation<UpdateSettingsData, UpdateSettingsVariabl
   text: "mutation UpdateSettings($input: UpdateSettingsInput!) { updateSettings(input: $input) { ...SettingsOutcome } } fragment SettingsOutcome on SettingsPayload { decided position settings { ...SettingsFields } userErrors { code message field } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } }",
 };
 
+export type StopTaskData = { stopTask: TaskOutcome };
+
+export type StopTaskVariables = { input: TaskVerbInput };
+
+export const StopTask: Operation<StopTaskData, StopTaskVariables> = {
+  name: 'StopTask',
+  text: "mutation StopTask($input: TaskVerbInput!) { stopTask(input: $input) { ...TaskOutcome } } fragment TaskOutcome on TaskPayload { decided position task { ...TaskFields } userErrors { code message field } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt }",
+};
+
+export type PauseTaskData = { pauseTask: TaskOutcome };
+
+export type PauseTaskVariables = { input: TaskVerbInput };
+
+export const PauseTask: Operation<PauseTaskData, PauseTaskVariables> = {
+  name: 'PauseTask',
+  text: "mutation PauseTask($input: TaskVerbInput!) { pauseTask(input: $input) { ...TaskOutcome } } fragment TaskOutcome on TaskPayload { decided position task { ...TaskFields } userErrors { code message field } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt }",
+};
+
+export type ResumeTaskData = { resumeTask: TaskOutcome };
+
+export type ResumeTaskVariables = { input: TaskVerbInput };
+
+export const ResumeTask: Operation<ResumeTaskData, ResumeTaskVariables> = {
+  name: 'ResumeTask',
+  text: "mutation ResumeTask($input: TaskVerbInput!) { resumeTask(input: $input) { ...TaskOutcome } } fragment TaskOutcome on TaskPayload { decided position task { ...TaskFields } userErrors { code message field } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt }",
+};
+
+export type DecideActionData = { decideAction: ActionOutcomeFields };
+
+export type DecideActionVariables = { input: DecideActionInput };
+
+export const DecideAction: Operation<DecideActionData, DecideActionVariables> = {
+  name: 'DecideAction',
+  text: "mutation DecideAction($input: DecideActionInput!) { decideAction(input: $input) { ...ActionOutcomeFields } } fragment ActionOutcomeFields on ActionPayload { decided position action { ...ActionFields } userErrors { code message field } } fragment ActionFields on Action { id taskId taskTitle kind state gate tool target content scope validUntil place changed }",
+};
+
+export type ReconcileActionData = { reconcileAction: ActionOutcomeFields };
+
+export type ReconcileActionVariables = { input: ReconcileActionInput };
+
+export const ReconcileAction: Operation<ReconcileActionData, ReconcileActionVariables> = {
+  name: 'ReconcileAction',
+  text: "mutation ReconcileAction($input: ReconcileActionInput!) { reconcileAction(input: $input) { ...ActionOutcomeFields } } fragment ActionOutcomeFields on ActionPayload { decided position action { ...ActionFields } userErrors { code message field } } fragment ActionFields on Action { id taskId taskTitle kind state gate tool target content scope validUntil place changed }",
+};
+
 export type UpdatesData = { updates: { cursor: string | null; change: { __typename: 'MessageUpserted'; message: MessageFields }
   | { __typename: 'ConversationUpserted' }
   | { __typename: 'SettingsUpserted'; settings: SettingsFields }
   | { __typename: 'IndicatorChanged'; indicator: IndicatorFields }
+  | { __typename: 'TaskUpserted'; task: TaskFields }
+  | { __typename: 'TaskEntryUpserted'; entry: TaskEntryFields }
+  | { __typename: 'ActionUpserted'; action: ActionFields }
+  | { __typename: 'OutputUpserted'; output: OutputFields }
   | { __typename: 'ReplyPiece'; messageId: string; attempt: number; offset: number; text: string }
   | { __typename: 'StepNamed'; conversationId: string; step: string | null }
   | { __typename: 'Resync'; reason: string } } };
@@ -158,5 +345,5 @@ export type UpdatesVariables = { after?: string | null };
 
 export const Updates: Operation<UpdatesData, UpdatesVariables> = {
   name: 'Updates',
-  text: "subscription Updates($after: Position) { updates(after: $after) { cursor change { __typename ... on MessageUpserted { message { ...MessageFields } } ... on SettingsUpserted { settings { ...SettingsFields } } ... on IndicatorChanged { indicator { ...IndicatorFields } } ... on ReplyPiece { messageId attempt offset text } ... on StepNamed { conversationId step } ... on Resync { reason } } } } fragment MessageFields on Message { id conversationId place changed role author text status createdAt replyToId replyId incomplete notice { code params { name value } } attachments { id name mediaType size url } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } } fragment IndicatorFields on Indicator { needsInput running }",
+  text: "subscription Updates($after: Position) { updates(after: $after) { cursor change { __typename ... on MessageUpserted { message { ...MessageFields } } ... on SettingsUpserted { settings { ...SettingsFields } } ... on IndicatorChanged { indicator { ...IndicatorFields } } ... on TaskUpserted { task { ...TaskFields } } ... on TaskEntryUpserted { entry { ...TaskEntryFields } } ... on ActionUpserted { action { ...ActionFields } } ... on OutputUpserted { output { ...OutputFields } } ... on ReplyPiece { messageId attempt offset text } ... on StepNamed { conversationId step } ... on Resync { reason } } } } fragment MessageFields on Message { id conversationId place changed role author text status createdAt replyToId replyId incomplete notice { code params { name value } } attachments { id name mediaType size url } } fragment SettingsFields on Settings { version timeZone language model effort name availableModels { name efforts seesPictures rehearsal } } fragment IndicatorFields on Indicator { needsInput running lastFailure { messageId taskId position } lastResult { taskId position delivered } } fragment TaskFields on Task { id title goal state reason active run outputs place changed createdAt changedAt endedAt } fragment TaskEntryFields on TaskEntry { id taskId place changed kind origin status text(limit: 2000) length tool action code cut createdAt attachments { id name mediaType size url } } fragment ActionFields on Action { id taskId taskTitle kind state gate tool target content scope validUntil place changed } fragment OutputFields on Output { id taskId taskTitle place caption createdAt file { id name mediaType size url } }",
 };

@@ -1,14 +1,18 @@
 /**
- * What the reader can ask for besides sending: stop or retry a reply, change settings.
+ * What the reader can ask for besides sending: stop or retry a reply, steer tasks, decide on actions, change settings.
  *
  * Invariant: a request whose answer was lost is repeated with its own request key a few times, then reported; it is never
  * repeated later behind the reader's back.
  */
-import { RetryMessage, StopReply, UpdateSettings, type MessageOutcome, type SettingsOutcome, type UpdateSettingsInput, type UserErrorCode } from '../api/generated';
+import {
+  DecideAction, PauseTask, ReconcileAction, ResumeTask, RetryMessage, StopReply, StopTask, UpdateSettings,
+  type ActionDecision, type ActionOutcome, type ActionOutcomeFields, type MessageOutcome, type SettingsOutcome, type TaskOutcome, type UpdateSettingsInput, type UserErrorCode,
+} from '../api/generated';
 import { RequestError, type Request } from '../api/request';
-import { withAnsweredMessage, withSettings, type State } from './state';
+import { withAnsweredMessage, withSettings, withWork, type State } from './state';
 import { randomId } from './storage';
 import type { Store } from './store';
+import { withAction, withTask } from './work';
 
 export type ActionResult = 'done' | 'unreached' | 'unconfirmed' | 'unknown' | UserErrorCode;
 export type SettingsChange = Omit<UpdateSettingsInput, 'requestKey' | 'version'>;
@@ -42,6 +46,40 @@ export class Actions {
       async () => (await this.request(UpdateSettings, { input })).updateSettings,
       ({ settings }) => settings && this.store.update((state) => withSettings(state, settings)),
     );
+  }
+
+  async stopTask(taskId: string): Promise<ActionResult> {
+    const input = { requestKey: randomId(), taskId };
+    return this.#task(async () => (await this.request(StopTask, { input })).stopTask);
+  }
+
+  async pauseTask(taskId: string): Promise<ActionResult> {
+    const input = { requestKey: randomId(), taskId };
+    return this.#task(async () => (await this.request(PauseTask, { input })).pauseTask);
+  }
+
+  async resumeTask(taskId: string): Promise<ActionResult> {
+    const input = { requestKey: randomId(), taskId };
+    return this.#task(async () => (await this.request(ResumeTask, { input })).resumeTask);
+  }
+
+  /** Decides on exactly the action that is shown: other content has another id. */
+  async decideAction(actionId: string, decision: ActionDecision): Promise<ActionResult> {
+    const input = { requestKey: randomId(), actionId, decision };
+    return this.#action(async () => (await this.request(DecideAction, { input })).decideAction);
+  }
+
+  async reconcileAction(actionId: string, outcome: ActionOutcome): Promise<ActionResult> {
+    const input = { requestKey: randomId(), actionId, outcome };
+    return this.#action(async () => (await this.request(ReconcileAction, { input })).reconcileAction);
+  }
+
+  #task(ask: () => Promise<TaskOutcome>): Promise<ActionResult> {
+    return this.#decided(ask, ({ task }) => task && this.store.update((state) => withWork(state, withTask(state.work, task))));
+  }
+
+  #action(ask: () => Promise<ActionOutcomeFields>): Promise<ActionResult> {
+    return this.#decided(ask, ({ action }) => action && this.store.update((state) => withWork(state, withAction(state.work, action))));
   }
 
   #message(ask: () => Promise<MessageOutcome>): Promise<ActionResult> {

@@ -12,12 +12,13 @@ import { Actions } from './actions';
 import { ComposerDraft } from './draft';
 import { isPicture } from './files';
 import { isOutboxKey } from './outbox';
-import { markRead, recallReading } from './reading';
+import { markFailureSeen, markRead, recallReading } from './reading';
 import { Sender } from './sender';
 import { Session } from './session';
 import { initialState, type State } from './state';
 import { browserStorage, randomId, type Storage } from './storage';
 import { Store } from './store';
+import { TaskReader } from './taskReader';
 
 export type Page = {
   store: Store<State>;
@@ -26,6 +27,9 @@ export type Page = {
   sender: Sender;
   draft: ComposerDraft;
   actions: Actions;
+  tasks: TaskReader;
+  /** Notes that a failed task's details were looked at. */
+  markFailureSeen: (taskId: string) => void;
   readSystem: () => Promise<SystemData['system']>;
   markRead: () => void;
   /** Answers whether it took effect. */
@@ -39,6 +43,7 @@ export function openPage(): Page {
   const request: Request = requester('/graphql');
   const sender = new Sender(store, request, storage, tabId());
   const actions = new Actions(store, request);
+  const tasks = new TaskReader(store, request);
   const draft = new ComposerDraft({ storage, upload, makePreview: previewOf, dropPreview: URL.revokeObjectURL });
   const socket = new URL('/graphql/ws', window.location.href);
   socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -48,6 +53,7 @@ export function openPage(): Page {
     openLink: linkOpener(socket.href),
     sender,
     accountChanged: () => window.location.reload(),
+    loaded: () => void tasks.read(),
   });
   watchFirstLoad(store, storage, actions, draft);
   watchBrowser(store, storage, session, sender);
@@ -60,6 +66,8 @@ export function openPage(): Page {
     sender,
     draft,
     actions,
+    tasks,
+    markFailureSeen: (taskId) => markFailureSeen(store, storage, taskId),
     readSystem: async () => (await request(System, {})).system,
     markRead: () => markRead(store, storage),
     signOut: async (everywhere) => {

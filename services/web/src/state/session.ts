@@ -4,16 +4,20 @@
  * Invariants: there is at most one link; a new one continues after the last position seen, so nothing is missed and nothing
  * doubles; after a loss a plain request goes first, which tells "nobody there" from "signed out".
  */
-import { Boot, Conversation, Probe } from '../api/generated';
+import { Boot, Conversation, Probe, Work } from '../api/generated';
 import type { Envelope, LinkEnd, OpenLink } from '../api/live';
 import { RequestError, type Request } from '../api/request';
 import type { Sender } from './sender';
 import { linkLost, loaded, receive, type State } from './state';
 import type { Store } from './store';
 import { withOlderPage } from './timeline';
+import { noWork } from './work';
 
 /** One screen and a good part of the next, so that scrolling up does not stop at once. */
 const PAGE_SIZE = 50;
+/** Tasks and outputs of the first reading; older ones come on demand. */
+const TASKS_FIRST = 50;
+const OUTPUTS_FIRST = 30;
 const RETRY_FIRST_MS = 500;
 const RETRY_LAST_MS = 15_000;
 /** A link that ended this soon after it stood counts as one more failure, so a broken server is not asked without pause. */
@@ -26,6 +30,8 @@ export type SessionParts = {
   sender: Sender;
   /** Called when another account has signed in in this browser. */
   accountChanged: () => void;
+  /** Called after everything was read afresh. */
+  loaded?: () => void;
   random?: () => number;
   now?: () => number;
 };
@@ -62,7 +68,7 @@ export class Session {
   /** This browser's session was ended: nothing of the conversation stays in the page. */
   signedOut(): void {
     this.#noteSignOut(new RequestError('signedOut', 'the reader signed out'));
-    this.#parts.store.update((state) => ({ ...state, timeline: null, cursor: null }));
+    this.#parts.store.update((state) => ({ ...state, timeline: null, work: noWork, cursor: null }));
   }
 
   /** The device says that it is offline: what is shown as live would not be. */
@@ -122,9 +128,14 @@ export class Session {
     const boot = await request(Boot, {});
     const known = store.get().viewer?.account;
     if (known !== undefined && known !== boot.viewer.account) return this.#parts.accountChanged();
-    const { conversation } = await request(Conversation, { last: PAGE_SIZE, atLeast: boot.agent.position });
+    const atLeast = boot.agent.position;
+    const [{ conversation }, work] = await Promise.all([
+      request(Conversation, { last: PAGE_SIZE, atLeast }),
+      request(Work, { tasks: TASKS_FIRST, outputs: OUTPUTS_FIRST, atLeast }),
+    ]);
     if (!conversation) throw new RequestError('unclear', 'the main conversation is not there yet');
-    store.update((state) => loaded(afresh ? { ...state, settings: null } : state, boot, conversation));
+    store.update((state) => loaded(afresh ? { ...state, settings: null } : state, boot, conversation, work));
+    this.#parts.loaded?.();
     sender.refresh();
   }
 

@@ -3,10 +3,11 @@
  *
  * Invariant: `receive` applied twice to the same envelope changes nothing the second time.
  */
-import type { BootData, FoldedAnewFields, IndicatorFields, SettingsFields } from '../api/generated';
+import type { BootData, FoldedAnewFields, IndicatorFields, SettingsFields, WorkData } from '../api/generated';
 import type { Envelope } from '../api/live';
 import type { OutboxEntry } from './outbox';
 import { withMessage, withReplyPiece, withStep, timelineOf, type Message, type Page, type Timeline } from './timeline';
+import { noWork, withAction, withOutput, withTask, withTaskEntry, workOf, type Seen, type Work } from './work';
 
 /**
  * `starting` nothing is loaded yet · `unreachable` nothing is loaded and nobody answers · `signedOut` a sign-in is needed ·
@@ -33,6 +34,7 @@ export type State = {
   /** When all that is shown was last read anew from a changed log. */
   foldedAnew: FoldedAnewFields | null;
   timeline: Timeline | null;
+  work: Work;
   /** Where the next subscription continues. */
   cursor: string | null;
   link: Link;
@@ -40,6 +42,8 @@ export type State = {
   outbox: readonly OutboxEntry[];
   /** Up to where the owner has read, as a number that only grows; null until it is known. */
   readThrough: number | null;
+  /** Which results and failures the owner has seen; null until it is known. */
+  seen: Seen | null;
 };
 
 export const initialState: State = {
@@ -50,15 +54,17 @@ export const initialState: State = {
   model: null,
   foldedAnew: null,
   timeline: null,
+  work: noWork,
   cursor: null,
   link: { state: 'opening' },
   loadingOlder: false,
   outbox: [],
   readThrough: null,
+  seen: null,
 };
 
 /** Takes a whole fresh reading in: at the start, and after a resync. */
-export function loaded(state: State, boot: BootData, page: Page): State {
+export function loaded(state: State, boot: BootData, page: Page, work: WorkData): State {
   return {
     ...state,
     phase: 'ready',
@@ -68,6 +74,7 @@ export function loaded(state: State, boot: BootData, page: Page): State {
     model: boot.system.model,
     foldedAnew: boot.system.foldedAnew,
     timeline: timelineOf(page),
+    work: workOf(work, state.work),
     cursor: boot.agent.position,
     loadingOlder: false,
   };
@@ -92,11 +99,34 @@ function withChange(state: State, change: Envelope['change']): State {
     case 'SettingsUpserted':
       return withSettings(state, change.settings);
     case 'IndicatorChanged':
-      return { ...state, indicator: change.indicator };
+      return sameIndicator(state.indicator, change.indicator) ? state : { ...state, indicator: change.indicator };
+    case 'TaskUpserted':
+      return withWork(state, withTask(state.work, change.task));
+    case 'TaskEntryUpserted':
+      return withWork(state, withTaskEntry(state.work, change.entry));
+    case 'ActionUpserted':
+      return withWork(state, withAction(state.work, change.action));
+    case 'OutputUpserted':
+      return withWork(state, withOutput(state.work, change.output));
     case 'ConversationUpserted':
     case 'Resync':
       return state;
   }
+}
+
+export function withWork(state: State, work: Work): State {
+  return work === state.work ? state : { ...state, work };
+}
+
+/** What was seen never becomes less. */
+export function withSeen(state: State, seen: Seen): State {
+  const before = state.seen ?? { result: 0, failure: 0 };
+  const next = { result: Math.max(before.result, seen.result), failure: Math.max(before.failure, seen.failure) };
+  return state.seen && next.result === before.result && next.failure === before.failure ? state : { ...state, seen: next };
+}
+
+function sameIndicator(a: IndicatorFields | null, b: IndicatorFields): boolean {
+  return a !== null && JSON.stringify(a) === JSON.stringify(b);
 }
 
 export function withTimeline(state: State, timeline: Timeline | null): State {

@@ -16,10 +16,16 @@ export type Text = {
   language: Language;
   timeZone: string | undefined;
   t: (key: TextKey, values?: Values) => string;
-  count: (key: 'conversation.newBelow', count: number) => string;
+  count: (key: 'conversation.newBelow' | 'action.count', count: number) => string;
   notice: (code: string, params: Array<{ name: string; value: string }>) => string;
   step: (code: string) => string;
   problem: (code: string) => string;
+  /** The sentence for a code of a family such as `task.reason`; `otherwise` for one that is not known. */
+  coded: (family: string, code: string, otherwise: TextKey) => string;
+  /** The name of a field of an action; one that has no word is shown by its own name, so that nothing is left out. */
+  field: (name: string) => string;
+  number: (value: number) => string;
+  money: (micros: number, currency: string) => string;
   clock: (at: Date) => string;
   day: (at: Date, now: Date) => string;
   size: (bytes: number) => string;
@@ -56,6 +62,13 @@ export function textIn(language: Language, timeZone?: string): Text {
     notice: (code, params) => known('notice', code, 'notice.unknown', Object.fromEntries(params.map(({ name, value }) => [name, value]))),
     step: (code) => known('step', code, 'step.unknown'),
     problem: (code) => known('problem', code, 'problem.unknown'),
+    coded: known,
+    field: (name) => {
+      const key = `action.field.${name}`;
+      return key in dictionary ? t(key as TextKey) : name;
+    },
+    number: (value) => value.toLocaleString(language),
+    money: (micros, currency) => moneyOf(micros / 1_000_000, currency, language),
     clock: (at) => clock.format(at),
     day: (at, now) => {
       const date = dateIn(zone, at);
@@ -99,6 +112,15 @@ function dayBefore(date: string): string {
   const noon = new Date(`${date}T12:00:00Z`);
   noon.setUTCDate(noon.getUTCDate() - 1);
   return noon.toISOString().slice(0, 10);
+}
+
+function moneyOf(value: number, currency: string, language: Language): string {
+  try {
+    // Single requests cost fractions of a cent.
+    return value.toLocaleString(language, { style: 'currency', currency, maximumFractionDigits: value !== 0 && Math.abs(value) < 0.1 ? 4 : 2 });
+  } catch {
+    return `${value.toLocaleString(language)} ${currency}`; // not a currency that this browser knows
+  }
 }
 
 const UNITS = ['B', 'KiB', 'MiB'] as const;

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import type { Page } from '../state/page';
 import { useStore } from '../state/store';
 import { unreadCount } from '../state/timeline';
+import { hasWork } from '../state/work';
 import { chooseLanguage, textIn, TextContext, useText, type Text } from '../text/text';
 import { Bar } from './Bar';
 import { Conversation } from './Conversation';
@@ -13,6 +14,9 @@ import { Screen } from './Screen';
 import { SettingsPanel } from './SettingsPanel';
 import { SignOutPanel } from './SignOutPanel';
 import { SystemPanel } from './SystemPanel';
+import { TaskPanel } from './TaskPanel';
+import { WorkAside, WorkPanel } from './WorkList';
+import { useWide } from './useWide';
 
 const LANGUAGE_KEY = 'pa.language';
 
@@ -58,17 +62,24 @@ function CurrentScreen(): ReactNode {
 }
 
 function Ready(): ReactNode {
-  const [panel, setPanel] = useState<PanelName | null>(null);
+  const [panel, setPanel] = useState<PanelName | 'work' | null>(null);
   const { t } = useText();
+  const { store } = usePage();
+  const wide = useWide();
+  const work = useStore(store, (state) => hasWork(state.work));
+  const openTask = useStore(store, (state) => state.work.open);
   useTitle();
   return (
-    <div className="frame">
+    <div className={`frame ${work && wide ? 'with-side' : ''}`}>
       <a className="skip" href="#composer">
         {t('app.skipToComposer')}
       </a>
       <ProblemProvider>
-        <Bar openPanel={setPanel} />
+        <Bar openPanel={setPanel} openWork={work && !wide ? () => setPanel('work') : null} />
         <Conversation />
+        {work && wide && <WorkAside />}
+        {panel === 'work' && work && !wide && <WorkPanel close={() => setPanel(null)} />}
+        {openTask && <TaskPanel key={openTask.id} open={openTask} leave={() => setPanel(null)} />}
       </ProblemProvider>
       {panel === 'settings' && <SettingsPanel close={() => setPanel(null)} />}
       {panel === 'system' && <SystemPanel close={() => setPanel(null)} />}

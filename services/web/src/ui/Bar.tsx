@@ -4,10 +4,12 @@ import { useStore } from '../state/store';
 import { writingReply } from '../state/timeline';
 import { useText } from '../text/text';
 import { Emblem } from './Emblem';
+import { indicatorKind, isEnded } from '../state/work';
 import { Menu, type PanelName } from './Menu';
 import { usePage } from './context';
+import { TasksIcon } from './icons';
 
-export function Bar({ openPanel }: { openPanel: (panel: PanelName) => void }): ReactNode {
+export function Bar({ openPanel, openWork }: { openPanel: (panel: PanelName) => void; openWork: (() => void) | null }): ReactNode {
   const { t } = useText();
   const { store } = usePage();
   const name = useStore(store, (state) => state.settings?.name ?? '');
@@ -18,7 +20,10 @@ export function Bar({ openPanel }: { openPanel: (panel: PanelName) => void }): R
   return (
     <header className="bar">
       <div className="bar-who">
-        <Emblem name={name} />
+        <span className="bar-emblem">
+          <Emblem name={name} />
+          <IndicatorDot />
+        </span>
         <div className="bar-names">
           <h1>{name || t('app.name')}</h1>
           <p className={`bar-standing ${link}`} data-testid="standing">
@@ -31,8 +36,30 @@ export function Bar({ openPanel }: { openPanel: (panel: PanelName) => void }): R
           {t('bar.rehearsal')}
         </span>
       )}
+      {openWork && <WorkButton open={openWork} />}
       <Menu openPanel={openPanel} />
     </header>
+  );
+}
+
+/** The one sign for everything in the background: what asks, what failed unseen, work under way, an unread result. */
+function IndicatorDot(): ReactNode {
+  const { t } = useText();
+  const kind = useStore(usePage().store, ({ indicator, seen }) => indicatorKind(indicator, seen));
+  if (kind === null) return null;
+  const label = t(`indicator.${kind}`);
+  return <span className={`indicator ${kind}`} role="img" aria-label={label} title={label} data-testid="indicator" data-kind={kind} />;
+}
+
+function WorkButton({ open }: { open: () => void }): ReactNode {
+  const { t } = useText();
+  const running = useStore(usePage().store, (state) => state.work.tasks.filter((task) => !isEnded(task)).length);
+  const label = running > 0 ? t('work.openCount', { count: running }) : t('work.open');
+  return (
+    <button type="button" className="icon-button work-button" aria-label={label} title={label} onClick={open} data-testid="open-work">
+      <TasksIcon />
+      {running > 0 && <span aria-hidden="true">{running}</span>}
+    </button>
   );
 }
 

@@ -11,6 +11,7 @@ import { EmptyConversation } from './EmptyConversation';
 import { ConversationNote, LinkNote } from './Notes';
 import { MessageBubble } from './MessageBubble';
 import { OutgoingBubble } from './OutgoingBubble';
+import { NeedsBar } from './NeedsBar';
 import { Older } from './Older';
 import { usePage } from './context';
 import { DownIcon } from './icons';
@@ -32,6 +33,7 @@ export function Conversation(): ReactNode {
             <p className="step" data-testid="step" role="status">
               {link === 'live' && timeline.step !== null && writingReply(timeline) && <StepLine code={timeline.step} />}
             </p>
+            <NeedsBar />
             <LinkNote />
             <Composer />
           </div>

@@ -1,9 +1,10 @@
 /** The files of a message: pictures are shown, everything else is a card to download. */
 import { useState, type ReactNode } from 'react';
-import { isPicture } from '../state/files';
+import { isPicture, isText } from '../state/files';
 import { useText } from '../text/text';
 import { PictureViewer } from './PictureViewer';
-import { FileIcon } from './icons';
+import { TextViewer } from './TextViewer';
+import { EyeIcon, FileIcon } from './icons';
 
 export type ShownFile = { id: string; name: string; mediaType: string; size: number; url: string };
 
@@ -13,9 +14,34 @@ export function FileCards({ files }: { files: ShownFile[] }): ReactNode {
   return (
     <ul className="files" aria-label={t('message.files')}>
       {files.map((file) => (
-        <li key={file.id}>{isPicture(file.mediaType) ? <Picture file={file} /> : <FileCard file={file} />}</li>
+        <li key={file.id}>
+          <FileItem file={file} />
+        </li>
       ))}
     </ul>
+  );
+}
+
+/** One file: a picture, or a card with a preview where there is one. `small`: a card in any case. */
+export function FileItem({ file, small = false }: { file: ShownFile; small?: boolean }): ReactNode {
+  const picture = isPicture(file.mediaType);
+  if (picture && !small) return <Picture file={file} />;
+  return picture || isText(file.mediaType) ? <PreviewedCard file={file} /> : <FileCard file={file} />;
+}
+
+function PreviewedCard({ file }: { file: ShownFile }): ReactNode {
+  const { t } = useText();
+  const [open, setOpen] = useState(false);
+  const Viewer = isPicture(file.mediaType) ? PictureViewer : TextViewer;
+  const label = t('file.preview', { name: file.name });
+  return (
+    <div className="previewed">
+      <FileCard file={file} />
+      <button type="button" className="icon-button small" aria-label={label} title={label} onClick={() => setOpen(true)} data-testid="preview-file">
+        <EyeIcon />
+      </button>
+      {open && <Viewer file={file} close={() => setOpen(false)} />}
+    </div>
   );
 }
 

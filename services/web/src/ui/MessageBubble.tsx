@@ -39,7 +39,7 @@ function AgentBubble({ row, draft }: Props): ReactNode {
       {answers && <Answers message={answers} />}
       <article className="message" data-message={message.id} data-testid="message" data-role={message.role} data-status={message.status} aria-busy={writing}>
         <span className="hidden">{t('message.fromAgent')}: </span>
-        <div className={`bubble ${writing ? 'writing' : ''}`}>{text === '' && writing ? <Dots /> : <Markdown text={text} />}</div>
+        {(text !== '' || writing) && <div className={`bubble ${writing ? 'writing' : ''}`}>{text === '' ? <Dots /> : <Markdown text={text} />}</div>}
         {text !== '' && (
           <>
             <CopyButton text={text} />

@@ -3,9 +3,9 @@ import { useEffect, useRef, type ReactNode } from 'react';
 import { useText } from '../text/text';
 import { CloseIcon } from './icons';
 
-type Props = { title: string; testId: string; close: () => void; aside?: ReactNode; children: ReactNode };
+type Props = { title: string; testId: string; close: () => void; aside?: ReactNode; wide?: boolean; children: ReactNode };
 
-export function Panel({ title, testId, close, aside, children }: Props): ReactNode {
+export function Panel({ title, testId, close, aside, wide = false, children }: Props): ReactNode {
   const { t } = useText();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -14,7 +14,7 @@ export function Panel({ title, testId, close, aside, children }: Props): ReactNo
   // Closing the dialog itself gives the focus back to where it was; `onClose` then takes it off the page.
   const end = () => dialog.current?.close();
   return (
-    <dialog ref={dialog} className="panel" aria-label={title} data-testid={testId} onClose={close} onPointerDown={(event) => event.target === dialog.current && end()}>
+    <dialog ref={dialog} className={`panel ${wide ? 'wide' : ''}`} aria-label={title} data-testid={testId} onClose={close} onPointerDown={(event) => event.target === dialog.current && end()}>
       <div className="panel-inner">
         <header className="panel-head">
           <h2>{title}</h2>

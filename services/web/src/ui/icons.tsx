@@ -57,6 +57,26 @@ export const SettingsIcon = icon(
 );
 export const PulseIcon = icon(<path d="M3 12.500h4l2.500-6.500 4.500 12 2.500-5.500h4.500" />);
 export const ReplyIcon = icon(<path d="M9 7L4.500 11.500 9 16M5 11.500h9a5 5 0 0 1 5 5v1" />);
+export const PauseIcon = icon(<path d="M9 7v10M15 7v10" />);
+export const TasksIcon = icon(<path d="M4 6.500l1.500 1.500L8 5.500M4 12.500l1.500 1.500L8 11.500M4 18.500l1.500 1.500L8 17.500M11.500 7H20M11.500 13H20M11.500 19H20" />);
+export const EyeIcon = icon(
+  <>
+    <path d="M2.500 12S6 5.500 12 5.500 21.500 12 21.500 12 18 18.500 12 18.500 2.500 12 2.500 12z" />
+    <circle cx="12" cy="12" r="2.800" />
+  </>,
+);
+export const MailIcon = icon(
+  <>
+    <rect x="3.500" y="5.500" width="17" height="13" rx="2" />
+    <path d="M4 7.500l8 5.500 8-5.500" />
+  </>,
+);
+export const ComputerIcon = icon(
+  <>
+    <rect x="3.500" y="5" width="17" height="11" rx="1.500" />
+    <path d="M9 20h6M12 16v4" />
+  </>,
+);
 export const OfflineIcon = icon(<path d="M3 4l17 16M8.500 16a5 5 0 0 1 6.500-.300M5 12.500a10 10 0 0 1 4-2.300M2.500 9a14 14 0 0 1 3.500-2.300M13 6.600A14 14 0 0 1 21.500 9M15.500 11a10 10 0 0 1 3.500 1.500M12 19.200v.010" />);
 export const SignOutIcon = icon(<path d="M10 4.500H6.500A1.500 1.500 0 0 0 5 6v12a1.500 1.500 0 0 0 1.500 1.500H10M14.500 8l4 4-4 4M18 12H9.500" />);
 export const SignOutEverywhereIcon = icon(

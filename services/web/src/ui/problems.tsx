@@ -1,5 +1,5 @@
 /** Requests that the reader makes by a button: busy while one runs, and a plain sentence when it did not work. */
-import { createContext, useCallback, useContext, useEffect, useState, type ReactNode } from 'react';
+import { createContext, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from 'react';
 import type { ActionResult } from '../state/actions';
 import { useText } from '../text/text';
 import { AlertIcon, CloseIcon } from './icons';
@@ -11,6 +11,13 @@ const Report = createContext<(problem: string | null) => void>(() => {});
 export function ProblemProvider({ children }: { children: ReactNode }): ReactNode {
   const { t, problem } = useText();
   const [code, setCode] = useState<string | null>(null);
+  const toasts = useRef<HTMLDivElement>(null);
+  // Above every open panel, also one that covers the page.
+  useEffect(() => {
+    if (code === null) return;
+    toasts.current?.showPopover?.();
+    return () => toasts.current?.hidePopover?.();
+  }, [code]);
   useEffect(() => {
     if (code === null) return;
     const timer = setTimeout(() => setCode(null), SHOWN_MS);
@@ -19,7 +26,7 @@ export function ProblemProvider({ children }: { children: ReactNode }): ReactNod
   return (
     <Report value={setCode}>
       {children}
-      <div className="toasts" role="alert">
+      <div className="toasts" role="alert" ref={toasts} popover="manual">
         {code !== null && (
           <p className="toast" data-testid="problem">
             <AlertIcon />

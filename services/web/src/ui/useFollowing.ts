@@ -80,7 +80,9 @@ function watchSize(area: HTMLElement | null, settle: () => void): (() => void) |
 }
 
 function useReadMark(atBottom: boolean, timeline: Timeline): void {
-  const { markRead } = usePage();
+  const { markRead, store } = usePage();
+  // That a result was told may be heard of a moment after the reply that tells it.
+  const indicator = useStore(store, (state) => state.indicator);
   useEffect(() => {
     if (!atBottom) return;
     const mark = () => {
@@ -89,5 +91,5 @@ function useReadMark(atBottom: boolean, timeline: Timeline): void {
     mark();
     document.addEventListener('visibilitychange', mark);
     return () => document.removeEventListener('visibilitychange', mark);
-  }, [atBottom, timeline.messages, markRead]);
+  }, [atBottom, timeline.messages, indicator, markRead]);
 }

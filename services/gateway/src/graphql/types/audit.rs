@@ -120,7 +120,7 @@ impl AuditEvent {
       origin: origin(row.origin).to_owned(),
       cause_id: known(row.cause),
       correlation_id: known(row.correlation),
-      input_position: Some(row.input_position),
+      input_position: Some(row.input_position).filter(|position| *position >= 0),
       bodies: Arc::clone(bodies),
     }
   }

@@ -6,11 +6,24 @@ use pa_projections::conversation as read;
 
 use super::message::MessageConnection;
 use crate::graphql::env::Env;
+use crate::graphql::past::{self, Upto};
 use crate::limits::{PAGE_DEFAULT, PAGE_MAX};
 
-/// A conversation.
+/// A conversation, as it is or as it was.
 #[derive(Clone, Debug)]
-pub(crate) struct Conversation(pub read::Conversation);
+pub(crate) struct Conversation(pub read::Conversation, Option<Upto>);
+
+impl Conversation {
+  /// A conversation as the read model has it.
+  pub(crate) fn now(row: read::Conversation) -> Self {
+    Self(row, None)
+  }
+
+  /// A conversation as of an event.
+  pub(crate) fn past(row: read::Conversation, upto: Upto) -> Self {
+    Self(row, Some(upto))
+  }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub(crate) enum ConversationKind {
@@ -53,7 +66,10 @@ impl Conversation {
     let env = Env::of(context);
     let last = page_size("last", last)?;
     let before = before.map(|cursor| cursor_of(&cursor)).transpose()?;
-    let page = read::page(&env.edge.reads, env.viewer.account, self.0.id, last, before).await.map_err(|error| env.failed(error))?;
+    let page = match self.1 {
+      Some(upto) => past::page(env, self.0.id, upto, last, before).await?,
+      None => read::page(&env.edge.reads, env.viewer.account, self.0.id, last, before).await.map_err(|error| env.failed(error))?,
+    };
     Ok(MessageConnection::of(page, before.is_some()))
   }
 }

@@ -206,10 +206,7 @@ impl From<read::Status> for MessageStatus {
       read::Status::Failed => Self::Failed,
       read::Status::Stopped => Self::Stopped,
       read::Status::Writing => Self::Writing,
-      // The states of tool cards: a card is not a message, it stands.
-      read::Status::Posted | read::Status::Started | read::Status::Skipped | read::Status::Returned | read::Status::Unknown | read::Status::Reconciled => {
-        Self::Posted
-      }
+      read::Status::Posted => Self::Posted,
     }
   }
 }
