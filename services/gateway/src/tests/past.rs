@@ -20,7 +20,7 @@ impl World {
 
   async fn code(&self, variables: Value) -> Value {
     let answer = self.ask(PAST, variables).await;
-    assert_eq!(answer["data"], json!({ "conversation": null }), "{answer}");
+    assert!(answer["data"]["conversation"].is_null(), "{answer}");
     answer["errors"][0]["extensions"]["code"].clone()
   }
 
