@@ -18,7 +18,7 @@ const OURS: &[(&str, &[&str])] = &[
   ("pa-blobs", &["pa-domain", "pa-store"]),
   ("pa-model", &["pa-domain"]),
   ("pa-workspace", &["pa-domain"]),
-  ("pa-tools", &["pa-domain"]),
+  ("pa-tools", &["pa-domain", "pa-workspace"]),
   ("pa-channels", &["pa-domain"]),
   ("pa-email", &["pa-domain"]),
   ("pa-computer", &["pa-domain"]),

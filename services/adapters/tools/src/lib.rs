@@ -9,13 +9,17 @@
 
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
+mod files;
 mod history;
 mod registry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tool;
+mod web;
 
+pub use files::{EditFileTool, ListFilesTool, ReadFileTool, WriteFileTool, media_type};
 pub use history::{HistoryTool, OldMessage, OldPage, OlderMessages};
 pub use pa_domain::canonical::{NotCanonical, canonical};
 pub use registry::{Ambiguous, Tools};
 pub use tool::{Context, Error, Place, Tool, arguments};
+pub use web::{Allow, Engine, FetchTool, Names, NotAnEntry, NotOffered, SearchConfig, SearchTool, SystemNames};

@@ -1,11 +1,14 @@
 //! Tools for tests: one of each class, with effects that a test can count and hold.
 
+mod effects;
+mod processes;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pa_domain::call::{Class, ResultPart};
+use pa_domain::call::{Class, Gate, GateKind, ResultPart};
 use pa_domain::{CallId, Origin};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -13,6 +16,9 @@ use tokio::sync::Notify;
 
 use crate::tool::arguments;
 use crate::{Context, Error, Place, Tool};
+
+pub use effects::EffectTool;
+pub use processes::ProcessGroupTool;
 
 /// Counts and holds the calls of a test's tool.
 #[derive(Clone, Default)]
@@ -161,6 +167,12 @@ impl Tool for TestTool {
 
   fn places(&self) -> &'static [Place] {
     &[Place::Conversation, Place::Task]
+  }
+
+  async fn gate(&self, _: &Context, given: &Map<String, Value>) -> Result<Option<Gate>, Error> {
+    let Arguments { text } = arguments(given)?;
+    let target = format!("somebody: {text}");
+    Ok((self.class == Class::External).then_some(Gate { kind: GateKind::Email, target, scope: None, valid_until_ms: None }))
   }
 
   async fn call(&self, context: &Context, given: &Map<String, Value>) -> Result<Vec<ResultPart>, Error> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pa_domain::call::{Class, Outcome, ResultPart};
+use pa_domain::call::{Class, Gate, Outcome, ResultPart};
 use pa_domain::{AgentId, CallId, ConversationId, JobId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -83,6 +83,15 @@ pub trait Tool: Send + Sync + 'static {
 
   /// Where it is offered.
   fn places(&self) -> &'static [Place];
+
+  /// What the owner's approval of an external call is about: the worker puts it on the card, with the action. `None` for a tool that is not external; an external
+  /// one without it can't be made in a task.
+  ///
+  /// # Errors
+  /// The arguments can't be used.
+  async fn gate(&self, _context: &Context, _arguments: &Map<String, Value>) -> Result<Option<Gate>, Error> {
+    Ok(None)
+  }
 
   /// Makes one call. Dropping the future ends it.
   ///

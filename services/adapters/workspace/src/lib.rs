@@ -4,6 +4,11 @@
 //! runs. Files here are no facts: a file becomes one when it is delivered or attached, and then it is a blob. Invariants:
 //! - Nobody but us and task code can look into a workspace.
 //! - Making one is idempotent, and mends permissions. Nothing that task code put in a folder's place (a link, a file) is followed or used.
+//!
+//! `files` reads, writes and lists what is inside for the agent's tools; `inputs` lays files of messages into a task.
+
+mod files;
+mod inputs;
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -12,6 +17,9 @@ use std::path::{Path, PathBuf};
 
 use pa_domain::AgentId;
 use thiserror::Error;
+
+pub use files::{EDITED_BYTES_MAX, Entry, FileContent, FileError, Kind, Listing, READ_BYTES_MAX, Stamp, WRITABLE, WorkspacePath};
+pub use inputs::{INPUTS_MAX, Input, input_paths};
 
 /// The folders of task code: what it works on, what it delivers, and what may be thrown away.
 const FOLDERS: [&str; 3] = ["work", "outputs", "scratch"];
