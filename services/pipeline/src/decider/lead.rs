@@ -4,6 +4,7 @@
 //! acknowledged, from state that includes this term's own decisions that were not read back yet.
 
 use std::collections::VecDeque;
+use std::task::Poll;
 
 use futures::future::BoxFuture;
 use pa_domain::log::{self, HeldInput};
@@ -69,6 +70,8 @@ pub(super) struct Lead {
   stop: CancellationToken,
   /// The input log was away: compare it again before deciding from it.
   reconnected: bool,
+  /// What woke it was an input: that is decided first, and events are looked for while the decision commits.
+  woken_by_input: bool,
   fruitful: bool,
   /// The agent whose held input was decided last.
   drained: Option<AgentId>,
@@ -89,6 +92,7 @@ impl Lead {
       keeper,
       stop,
       reconnected: false,
+      woken_by_input: false,
       fruitful: false,
       drained: None,
     }
@@ -99,7 +103,9 @@ impl Lead {
       if self.keeper.is_lost() {
         return Err(End::StepDown("the lease ran out or was taken"));
       }
-      self.read_back().await?;
+      if !std::mem::take(&mut self.woken_by_input) {
+        self.read_back().await?;
+      }
       self.term.carry_on().await;
       if self.unread.front().is_some_and(|sent| sent.at.elapsed() >= READ_BACK_MAX) {
         return Err(End::new_term("an own record was not read back"));
@@ -224,12 +230,17 @@ impl Lead {
     }
     metrics::histogram!("pa_decider_batch_records").record(u32::try_from(records.len()).map_or(f64::MAX, f64::from));
     let (log, partition) = (std::sync::Arc::clone(&self.term.parts.log), self.term.partition);
-    self.appending = Some(Box::pin(async move {
+    let mut appending: Appending = Box::pin(async move {
       pa_store::fail_point!("decider.before_append");
       let appended = log.append(Stream::Events, partition, records).await;
       pa_store::fail_point!("decider.after_append");
       appended
-    }));
+    });
+    // On its way before anything else is looked at: whoever asked waits for it.
+    self.appending = Some(match futures::poll!(&mut appending) {
+      Poll::Ready(appended) => Box::pin(std::future::ready(appended)),
+      Poll::Pending => appending,
+    });
     Ok(true)
   }
 
@@ -334,15 +345,20 @@ impl Lead {
         None => std::future::pending().await,
       }
     };
+    let mut woken_by_input = false;
     let appended = tokio::select! {
       biased;
       appended = appended => Some(appended),
       () = term.parts.log.wait(Stream::Events, term.partition, term.reader.position()) => None,
-      () = term.parts.log.wait(Stream::Inputs, term.partition, self.inputs), if may_decide => None,
+      () = term.parts.log.wait(Stream::Inputs, term.partition, self.inputs), if may_decide => {
+        woken_by_input = true;
+        None
+      }
       () = sleep_until(deadline) => None,
       () = self.keeper.lost() => None,
       () = self.stop.cancelled(), if !stopping => None,
     };
+    self.woken_by_input = woken_by_input;
     match appended {
       None => Ok(()),
       Some(Ok(_)) => {
