@@ -30,6 +30,11 @@ impl Models {
     }
     &self.default
   }
+
+  /// The largest window that one of them has.
+  pub(super) fn context_tokens_max(&self) -> u32 {
+    self.named.values().chain([&self.default]).map(|model| model.config().context_tokens).max().unwrap_or_default()
+  }
 }
 
 /// The effort as the model port names it.

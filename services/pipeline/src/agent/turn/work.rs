@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{try_join, try_join3};
 use pa_domain::codes::{notice, reason};
 use pa_domain::execution::{self, FinishAsked, ModelCall, StepReported, ToolCall};
 use pa_domain::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
@@ -77,18 +78,20 @@ async fn attempt(turn: &Turn) -> Result<End, Failure> {
   }
 }
 
-/// Reads what the prompt needs, from a read model that has this execution's start.
+/// Reads what the prompt needs, from a read model that has everything before this execution's start, and returns when it has the start: what the model says is shown on
+/// the row that it made.
 async fn read(turn: &Turn) -> Result<Desk<'_>, Failure> {
   let (worker, is) = (&turn.worker, turn.is);
-  reach(turn, turn.granted.last_ordinal()).await?;
-  let settings = again(|| worker.history.settings(is.agent)).await?;
+  let material = async {
+    reach(turn, turn.granted.ordinal - 1).await?;
+    // The settings choose the model, and are read beside the history: that is as long as any model takes it, and a prompt takes its own model's share.
+    let tokens_max = history_tokens_max(worker.models.context_tokens_max(), worker.config.history_percent);
+    let earlier = async { if is.execution > 1 { recorded(turn).await } else { Ok(Progress::new(is.job)) } };
+    try_join3(earlier, again(|| worker.history.settings(is.agent)), read_turns(turn, tokens_max)).await
+  };
+  let ((mut progress, settings, said), ()) = try_join(material, reach(turn, turn.granted.last_ordinal())).await?;
   let model = Arc::clone(worker.models.get(settings.as_ref().map_or("", |settings| settings.model.as_str())));
-  let mut progress = Progress::new(is.job);
-  if is.execution > 1 {
-    progress = recorded(turn).await?;
-  }
   fold(&mut progress, &turn.granted);
-  let said = read_turns(turn, history_tokens_max(model.config().context_tokens, worker.config.history_percent)).await?;
   let files = read_files(turn, &said, model.config().sees_pictures).await;
   let offered = worker.tools.at(Place::Conversation);
   let tools =
