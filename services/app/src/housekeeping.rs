@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::storage::Storage;
-use crate::wire::Shared;
+use crate::wire::{self, Shared};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -21,7 +21,7 @@ pub(crate) fn start(config: &Config, storage: &Storage, shared: &Shared, stop: &
     log: storage.log.embedded(),
     blobs: Arc::clone(&shared.blobs),
     inputs_kept: DAY * config.log.inputs_kept_days,
-    fold_version: pa_domain::state::FOLD_VERSION,
+    fold_version: wire::fold_version(),
   };
   let parts = SchedulerParts {
     timers: Arc::new(PostgresTimers::new(shared.leases.clone(), shared.reads.clone(), &shared.live, shared.holder)),

@@ -73,7 +73,7 @@ async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> 
     Command::Log { command: LogCommand::Export(filter) } => commands::log::run(&config, &filter, false).await.map(|()| ExitCode::SUCCESS),
     Command::Account { command } => account(&config, command).await.map(|()| ExitCode::SUCCESS),
     Command::Token { command } => token(&config, command).await.map(|()| ExitCode::SUCCESS),
-    Command::Migrate => Ok(not_there("`pa migrate`", "`pa up` builds a missing read schema itself before it is ready")),
+    Command::Migrate => commands::migrate::run(&config).await.map(|()| ExitCode::SUCCESS),
     Command::Log { command: LogCommand::Copy { .. } } => Ok(not_there("`pa log copy`", "a log keeps its kind and its partitions for now")),
     Command::Backup { .. } => Ok(not_there("`pa backup`", "stop `pa` and copy the data folder whole, keys included")),
     Command::Restore { .. } => Ok(not_there("`pa restore`", "put the copy of a data folder back while `pa` is stopped")),

@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::signals::{Interrupted, Signals};
 use crate::storage::Storage;
 use crate::wire::{self, Shared};
-use crate::{VERSION, model, observe, owner, roles};
+use crate::{model, observe, owner, roles};
 
 /// How long a graceful stop may take: executions yield, appends land, deciders give their partitions back.
 const STOP_MAX: Duration = Duration::from_secs(20);
@@ -160,7 +160,7 @@ async fn invite(config: &Config, storage: &Storage, shared: &Shared, origin: &st
 
 async fn register(config: &Config, storage: &Storage, shared: &Shared, chosen: &BTreeSet<RoleName>, bound: SocketAddr, stop: &CancellationToken) -> Result<()> {
   let listen = if chosen.contains(&RoleName::Gateway) { Some(origin(config, bound)) } else { None };
-  let node = Node { holder: shared.holder, roles: chosen.iter().map(|role| role.name().to_owned()).collect(), listen, version: VERSION.to_owned() };
+  let node = Node { holder: shared.holder, roles: chosen.iter().map(|role| role.name().to_owned()).collect(), listen, version: wire::build() };
   nodes::register(&shared.control, &node).await?;
   let (pool, log, pieces, process, stop) = (shared.control.clone(), storage.log.clone(), shared.pieces.clone(), shared.holder.process, stop.clone());
   shared.tasks.spawn(async move {

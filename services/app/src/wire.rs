@@ -21,6 +21,7 @@ use pa_eventlog::{EventLog, Identity, Partition, Stream};
 use pa_pipeline::decider::KeyMaker;
 use pa_projections::live::Live;
 use pa_store::PgPool;
+use pa_store::checkpoint::{self, Scope};
 use pa_store::clock::{Clock, Ids, SystemClock, SystemIds};
 use pa_store::keys::{KeyRing, Lookup};
 use pa_store::lease::Holder;
@@ -29,6 +30,7 @@ use pa_workspace::{TaskUser, Workspaces};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::VERSION;
 use crate::erasure::Everything;
 use crate::storage::Storage;
 
@@ -124,13 +126,33 @@ async fn knows(log: &dyn EventLog, agent: AgentId, partitions: Partition) -> Res
   Ok(false)
 }
 
-/// Where the tail begins to look for the end: the decider's checkpoints, which lie at most a thousand records behind it.
+/// The version of the decider's state that this program keeps.
+pub(crate) fn fold_version() -> i32 {
+  let later = i32::try_from(pa_store::fail::generation()).expect("a test's generation is small");
+  pa_domain::state::FOLD_VERSION + later
+}
+
+/// This program's version with what it keeps beside the log, as processes tell it to each other: `0.1.0+<read schema>.<version of the decider's state>`.
+pub(crate) fn build() -> String {
+  let schema = pa_projections::schema::current();
+  format!("{VERSION}+{}.{}", schema.name().trim_start_matches("read_"), fold_version())
+}
+
+/// Where the tail begins to look for the end: the newest of the deciders' checkpoints, which lies at most a thousand records behind it. How far the log was read does not
+/// depend on what was folded from it.
 async fn saved_states(storage: &Storage, identity: &Identity) -> Result<Vec<FenceState>> {
   let mut states = Vec::with_capacity(usize::from(identity.partitions));
   for part in 0..identity.partitions {
-    let scope = pa_store::checkpoint::Scope { part: i16::try_from(part).context("partition")?, fold_version: pa_domain::state::FOLD_VERSION };
-    let mark = pa_store::checkpoint::load(&storage.control, scope).await?;
-    states.push(mark.map_or(FenceState::START, |mark| FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last }));
+    let part = i16::try_from(part).context("partition")?;
+    let mut newest = FenceState::START;
+    for fold_version in checkpoint::fold_versions(&storage.control, part).await? {
+      if let Some(mark) = checkpoint::load(&storage.control, Scope { part, fold_version }).await?
+        && mark.next_position > newest.next_position
+      {
+        newest = FenceState { next_position: mark.next_position, epoch: mark.epoch, seq: mark.seq, last: mark.last };
+      }
+    }
+    states.push(newest);
   }
   Ok(states)
 }
@@ -151,7 +173,7 @@ impl Shared {
 
   /// A decider's parts.
   pub(crate) fn decider(&self, decider_pool: PgPool) -> pa_pipeline::decider::Parts {
-    let store = pa_pipeline::decider::store::PostgresStore::new(decider_pool, self.leases.clone(), self.holder, pa_domain::state::FOLD_VERSION);
+    let store = pa_pipeline::decider::store::PostgresStore::new(decider_pool, self.leases.clone(), self.holder, fold_version());
     pa_pipeline::decider::Parts {
       log: Arc::clone(&self.log),
       opener: Arc::clone(&self.opener),

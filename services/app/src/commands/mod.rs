@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod log;
+pub(crate) mod migrate;
 pub(crate) mod rebuild;
 pub(crate) mod token;
 pub(crate) mod verify;
