@@ -8,6 +8,7 @@ mod looks;
 mod offline;
 mod signing;
 mod talking;
+mod tasks;
 mod writing;
 
 use chromium::Browser;

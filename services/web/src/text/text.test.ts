@@ -49,6 +49,34 @@ test('every refusal of a request has its sentence, and no sentence lacks its ref
   expect(onlyCodes(worded('problem'))).toEqual(codesIn('../../../../schemas/read_model.graphql', /^enum UserErrorCode/m, /^}/m));
 });
 
+/** Codes of an enum as the read model stores them. */
+const stored = (name: string): string[] => {
+  const source = readFileSync(new URL('../../../../projections/src/code.rs', import.meta.url), 'utf8');
+  const entry = source.slice(source.indexOf(`  ${name}, "`));
+  return [...entry.slice(0, entry.indexOf(';')).matchAll(/= "(\w+)"/g)].map(([, code]) => code ?? '');
+};
+
+test('every reason of a task and of a call that was not made has its words', () => {
+  const has = (key: string) => expect(Object.keys(en), key).toContain(key);
+  const reasons = [...stored('WaitReason'), ...stored('PauseReason')];
+  const skips = stored('SkipReason');
+  expect([reasons.length, skips.length]).toEqual([6, 6]);
+  for (const code of reasons) has(`task.reason.${code}`);
+  for (const code of skips) has(`call.skip.${code}`);
+});
+
+test('a field of an action without a word is shown by its own name', () => {
+  const { field } = textIn('en');
+  expect([field('subject'), field('x_custom')]).toEqual(['Subject', 'x_custom']);
+});
+
+test('money is shown in its currency, and small amounts are not rounded away', () => {
+  const { money } = textIn('en');
+  expect(money(41_200, 'USD')).toBe('$0.0412');
+  expect(money(1_500_000, 'USD')).toBe('$1.50');
+  expect(money(1_000_000, 'no currency')).toBe('1 no currency');
+});
+
 test('a known notice is told in the reader’s language', () => {
   expect(textIn('en').notice('REPLY_INTERRUPTED', [])).toContain('interrupted');
   expect(textIn('zh-CN').notice('REPLY_INTERRUPTED', [])).toContain('中断');

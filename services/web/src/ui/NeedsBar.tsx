@@ -11,7 +11,10 @@ export function NeedsBar(): ReactNode {
   const work = useStore(usePage().store, (state) => state.work);
   const actions = useMemo(() => waiting(work), [work]);
   return (
-    <div role="status" aria-live="polite">
+    <>
+      <p className="hidden" role="status">
+        {actions.length > 0 && `${t('action.title')}: ${count('action.count', actions.length)}`}
+      </p>
       {actions.length > 0 && (
         <section className="needs" aria-label={t('action.title')} data-testid="needs">
           <h2>
@@ -24,6 +27,6 @@ export function NeedsBar(): ReactNode {
           </ul>
         </section>
       )}
-    </div>
+    </>
   );
 }
