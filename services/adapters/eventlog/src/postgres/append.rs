@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pa_store::Disposition;
+use pa_store::pool::Kept;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 use tokio::sync::{mpsc, oneshot};
 
@@ -27,6 +28,8 @@ pub(super) struct Request {
 pub(super) struct Lane {
   pub(super) stream: Stream,
   pub(super) pool: PgPool,
+  /// A statement's own connection, as long as one follows the other.
+  pub(super) kept: Kept,
   pub(super) tails: Arc<HashMap<(Stream, Partition), Tail>>,
   pub(super) remote: Arc<AtomicBool>,
 }
@@ -144,7 +147,7 @@ impl Lane {
 
   async fn insert(&self, statement: &str, batch: &[Request]) -> Result<HashMap<i16, Position>, pa_store::Error> {
     // Getting the connection is not yet sending: a failure here is certain.
-    let mut connection = self.pool.acquire().await.map_err(pa_store::error::reading("reach the log"))?;
+    let mut connection = self.kept.acquire().await.map_err(pa_store::error::reading("reach the log"))?;
     let columns = Columns::of(batch);
     let rows = sqlx::query(AssertSqlSafe(statement))
       .bind(&columns.moved_parts)
@@ -166,11 +169,13 @@ impl Lane {
       let base: i64 = row.try_get(1).map_err(pa_store::error::writing("append to the log"))?;
       bases.insert(part, base);
     }
+    self.kept.keep(connection);
     Ok(bases)
   }
 
   /// After a failure the server may be another one: readers ask it.
   async fn forget(&self, batch: &[Request]) {
+    self.kept.give_back();
     for request in batch {
       if let Some(tail) = self.tails.get(&(self.stream, request.partition)) {
         tail.ring.lock().await.clear();

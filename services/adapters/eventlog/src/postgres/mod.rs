@@ -6,6 +6,7 @@
 //! at the tail is fetched once and shared, and what this process appended itself is not fetched at all (`tailring`).
 
 mod append;
+mod aside;
 mod read;
 mod remote;
 mod tailring;
@@ -20,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use async_trait::async_trait;
 use pa_store::Disposition;
 use pa_store::ops::log_identity as identity;
-use pa_store::pool::{Database, Role, assert_durable};
+use pa_store::pool::{Database, Kept, Role, assert_durable};
 use sqlx::PgPool;
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -33,6 +34,9 @@ const LANE_QUEUE: usize = 1_024;
 /// What `wait` waits at the most, so that a lost wake-up costs little.
 const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// The name of this kind of log.
+const KIND: &str = "postgres";
+
 const STREAMS: [Stream; 3] = [Stream::Inputs, Stream::Events, Stream::Pieces];
 
 /// The log in Postgres.
@@ -43,6 +47,8 @@ pub struct PostgresLog {
   lanes: HashMap<Stream, mpsc::Sender<append::Request>>,
   tails: Arc<HashMap<(Stream, Partition), Tail>>,
   remote: Arc<AtomicBool>,
+  /// It is being filled, and not this database's log yet.
+  aside: bool,
 }
 
 /// What this process knows of one partition's tail.
@@ -75,6 +81,10 @@ impl PostgresLog {
     let pool = database.pool(Role::Log);
     assert_durable(&pool).await.map_err(unusable)?;
     let identity = establish(&pool, partitions, sealed).await?;
+    Self::start(pool, identity, false).await
+  }
+
+  async fn start(pool: PgPool, identity: Identity, aside: bool) -> Result<Arc<Self>, LogError> {
     let mut tails = HashMap::new();
     for stream in STREAMS {
       for partition in 0..identity.partitions {
@@ -89,10 +99,11 @@ impl PostgresLog {
     let mut lanes = HashMap::new();
     for stream in STREAMS {
       let (sender, receiver) = mpsc::channel(LANE_QUEUE);
-      append::spawn(append::Lane { stream, pool: pool.clone(), tails: Arc::clone(&tails), remote: Arc::clone(&remote) }, receiver);
+      let kept = Kept::new(pool.clone(), waiting::HALVES);
+      append::spawn(append::Lane { stream, pool: pool.clone(), kept, tails: Arc::clone(&tails), remote: Arc::clone(&remote) }, receiver);
       lanes.insert(stream, sender);
     }
-    Ok(Arc::new(Self { pool, identity, lanes, tails, remote }))
+    Ok(Arc::new(Self { pool, identity, lanes, tails, remote, aside }))
   }
 
   fn tail(&self, stream: Stream, partition: Partition) -> Result<&Tail, LogError> {
@@ -101,27 +112,23 @@ impl PostgresLog {
 }
 
 async fn establish(pool: &PgPool, partitions: Partition, sealed: bool) -> Result<Identity, LogError> {
-  let wanted = identity::LogIdentity { kind: "postgres".into(), id: uuid_of_new_log(), partitions: i32::from(partitions), sealed };
+  let wanted = identity::LogIdentity { kind: KIND.into(), id: uuid_of_new_log(), partitions: i32::from(partitions), sealed };
   let found = match identity::load(pool).await.map_err(away)? {
     Some(found) => found,
     None => identity::create(pool, &wanted).await.map_err(away)?,
   };
   if found.kind != wanted.kind {
-    return Err(LogError::Unusable(format!(
-      "this database belongs to a log of kind {} (`pa log copy`, which could move it to another kind, is not there yet)",
-      found.kind
-    )));
+    return Err(LogError::Unusable(format!("this database belongs to a log of kind {}; `pa log copy` moves a log to another kind", found.kind)));
   }
   if found.partitions != wanted.partitions {
     return Err(LogError::Unusable(format!(
-      "the log was created with {} partitions and {} are configured; the number is fixed for a log's life: set PA__LOG__PARTITIONS={} or leave it unset (`pa log copy`, which could change it, is not there yet)",
+      "the log was created with {} partitions and {} are configured; the number is fixed for a log's life: set PA__LOG__PARTITIONS={} or leave it unset (`pa log copy` to a Kafka may change it)",
       found.partitions, wanted.partitions, found.partitions
     )));
   }
   if found.sealed != sealed {
     return Err(LogError::Unusable(
-      "sealing was chosen otherwise when this log was created: set PA__LOG__SEALED as it was then (`pa log copy`, which could change it, is not there yet)"
-        .into(),
+      "sealing was chosen otherwise when this log was created, and stays for its life: set PA__LOG__SEALED as it was then".into(),
     ));
   }
   let partitions = Partition::try_from(found.partitions).map_err(|_| LogError::Unusable("the number of partitions is out of range".into()))?;
@@ -188,7 +195,7 @@ impl EventLog for PostgresLog {
     // Read anew: a database that was replaced behind this process must be noticed.
     let found = identity::load(&self.pool).await.map_err(away)?;
     match found {
-      Some(found) if found.id == self.identity.id => Ok(self.identity.clone()),
+      Some(found) if self.aside || found.id == self.identity.id => Ok(self.identity.clone()),
       Some(_) | None => Err(LogError::Unusable("the log was replaced while this process used it".into())),
     }
   }

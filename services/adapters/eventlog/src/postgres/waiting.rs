@@ -12,7 +12,7 @@ use crate::port::APPEND_RECORDS_MAX;
 use crate::record::{Partition, Record};
 
 /// Halves of the partitions, and so statements of a stream that are under way: a third would wait for the same disk.
-const HALVES: usize = 2;
+pub(super) const HALVES: usize = 2;
 /// Records for which a statement of their own is worth while another one is under way: what it costs besides its records is then less than an eighth.
 const WORTH: usize = 64;
 /// Bytes of one statement: a full batch of small records, or a few large ones.

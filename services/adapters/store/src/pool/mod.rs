@@ -8,6 +8,7 @@
 //! - A pool of a read schema sees that schema and `ops` by its search path; statements therefore name no schema and stay static text.
 
 mod durable;
+mod kept;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 pub use durable::assert_durable;
+pub use kept::Kept;
 pub use schema::ReadSchema;
 
 use crate::Error;

@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use sqlx::{PgPool, Row as _};
 
-use super::{Database, ReadSchema, Role, assert_durable};
+use super::{Database, Kept, ReadSchema, Role, assert_durable};
 use crate::testing::TestDb;
 use crate::{Disposition, Error};
 
 /// A dropped connection goes back by a task of its own.
 async fn given_back(pool: &PgPool) {
-  while pool.num_idle() < pool.size() as usize {
+  given_back_but(pool, 0).await;
+}
+
+/// All but so many are back.
+async fn given_back_but(pool: &PgPool, kept: usize) {
+  while pool.num_idle() + kept < pool.size() as usize {
     tokio::task::yield_now().await;
   }
 }
@@ -208,4 +213,44 @@ async fn the_database_of_any_earlier_version_is_brought_up_and_keeps_what_it_has
     let brought_up: Vec<String> = sqlx::query_scalar(columns).fetch_all(&old.pool).await.unwrap();
     assert_eq!(brought_up, expected, "from the first {earlier} migrations");
   }
+}
+
+async fn server_process(connection: &mut sqlx::postgres::PgConnection) -> i32 {
+  sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(connection).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_while_it_is_used_and_not_after_a_failure() {
+  let db = TestDb::new().await;
+  let pool = db.database.pool(Role::Log);
+  let kept = Kept::new(pool.clone(), 1);
+  let mut first = kept.acquire().await.unwrap();
+  let process = server_process(&mut first).await;
+  let mut second = kept.acquire().await.unwrap();
+  let other = server_process(&mut second).await;
+  kept.keep(first);
+  // One is kept, and the other goes back to the pool.
+  kept.keep(second);
+  given_back_but(&pool, 1).await;
+  let mut again = kept.acquire().await.unwrap();
+  assert_eq!(server_process(&mut again).await, process);
+  kept.keep(again);
+  // After a failure none is trusted: the pool looks at it, and hands out the one that was idle for the longest.
+  kept.give_back();
+  given_back_but(&pool, 0).await;
+  assert_eq!(server_process(&mut kept.acquire().await.unwrap()).await, other);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_not_used_for_a_while_is_looked_at_before_it_is_used() {
+  let db = TestDb::new().await;
+  let pool = db.database.pool(Role::Log);
+  let kept = Kept::new(pool.clone(), 1);
+  let mut connection = kept.acquire().await.unwrap();
+  let process = server_process(&mut connection).await;
+  kept.keep(connection);
+  sqlx::query("SELECT pg_terminate_backend($1)").bind(process).execute(&db.pool).await.unwrap();
+  tokio::time::sleep(super::TRUSTED_FOR).await;
+  let mut connection = kept.acquire().await.unwrap();
+  assert_ne!(server_process(&mut connection).await, process, "the dead one is not handed out");
 }
