@@ -11,14 +11,17 @@ use pa_eventlog::meta::hash::partition_of;
 use pa_eventlog::{EventLog, Partition};
 use pa_projections::commit::PostgresStore;
 use pa_projections::schema::{self, Indexes, Lock, Schemas};
-use pa_store::ReadSchema;
+use pa_store::ops::nodes;
+use pa_store::{ReadSchema, Role};
 use tokio::task::JoinSet;
 
 use super::upto::Upto;
 use super::{Error, PartitionProjector, Parts, Step, Trouble};
 
-/// Partitions that are folded at the same time: one for each core of a small machine.
+/// Partitions that are folded at the same time while nobody is served: one for each core of a small machine.
 const AT_ONCE: usize = 2;
+/// The same beside processes that serve people: one core is theirs.
+const AT_ONCE_BESIDE: usize = 1;
 /// How often it is looked whether another process has built the missing schema.
 const BUILT_ELSEWHERE: Duration = Duration::from_millis(500);
 
@@ -123,10 +126,11 @@ async fn catch_up(parts: &Parts, schema: &ReadSchema) -> Result<Built, Error> {
 
 /// Folds every partition to the end of the log.
 async fn fill(parts: &Parts, store: &Arc<PostgresStore>, partitions: Partition, unknown: Unknown) -> Result<Built, Error> {
+  let at_once = at_once(parts).await?;
   let mut built = Built::default();
   let mut tasks = JoinSet::new();
   for partition in 0..partitions {
-    while tasks.len() >= AT_ONCE {
+    while tasks.len() >= at_once {
       built.facts += joined(tasks.join_next().await)?;
     }
     let (log, opener, store) = (Arc::clone(&parts.log), Arc::clone(&parts.opener), Arc::clone(store));
@@ -145,6 +149,14 @@ async fn fill(parts: &Parts, store: &Arc<PostgresStore>, partitions: Partition, 
     built.facts += joined(tasks.join_next().await)?;
   }
   Ok(built)
+}
+
+async fn at_once(parts: &Parts) -> Result<usize, Error> {
+  let pool = parts.database.pool(Role::Tool);
+  let alive = nodes::alive(&pool).await.map_err(pa_projections::Error::from);
+  pool.close().await;
+  let others = alive?.iter().any(|node| node.holder.process != parts.process);
+  Ok(if others { AT_ONCE_BESIDE } else { AT_ONCE })
 }
 
 fn joined(ended: Option<Result<Result<u64, Error>, tokio::task::JoinError>>) -> Result<u64, Error> {
