@@ -129,15 +129,18 @@ pub async fn open_calls(pool: &PgPool, agent: AgentId, job: JobId) -> Result<Vec
   rows.into_iter().map(CallRow::take).collect()
 }
 
-/// Open calls whose execution no longer runs and whose outcome is not yet said to be unknown: an observer watches them (D13).
-pub async fn open_calls_of_ended(pool: &PgPool, limit: u32) -> Result<Vec<OpenCall>, Error> {
+/// Open calls whose execution no longer runs and whose outcome is not yet said to be unknown: an observer watches them (D13). Those of a task that is over, which has no
+/// row any more, are found with the replies'.
+pub async fn open_calls_of_ended(pool: &PgPool, kind: JobKind, limit: u32) -> Result<Vec<OpenCall>, Error> {
   let rows: Vec<CallRow> = sqlx::query_as(
     "SELECT c.agent, c.id, c.job, c.execution, c.step, c.idx, c.tool, c.class, c.action, c.limit_millis, c.started_ms, c.unknown FROM open_calls c \
      WHERE NOT c.unknown \
      AND (SELECT j.state = 'RUNNING' AND j.execution = c.execution FROM jobs j WHERE j.agent = c.agent AND j.id = c.job) IS NOT TRUE \
+     AND coalesce((SELECT j.kind FROM jobs j WHERE j.agent = c.agent AND j.id = c.job), 'REPLY') = $2 \
      ORDER BY c.agent, c.id LIMIT $1",
   )
   .bind(i64::from(limit).min(ROWS_MAX))
+  .bind(kind.code())
   .fetch_all(pool)
   .await
   .map_err(reading("look for calls of ended executions"))?;

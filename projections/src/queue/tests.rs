@@ -96,9 +96,9 @@ async fn a_call_whose_execution_is_over_is_seen_by_observers() {
   // Everything up to the call's start.
   let started = story.decisions.len() - 2;
   let model = Model::of(&story.decisions[..started]).await;
-  assert_eq!(open_calls_of_ended(&model.pool, 10).await.unwrap(), [], "its execution runs");
+  assert_eq!(open_calls_of_ended(&model.pool, JobKind::Reply, 10).await.unwrap(), [], "its execution runs");
   sqlx::query("UPDATE jobs SET execution = 2").execute(&model.pool).await.unwrap();
-  let seen = open_calls_of_ended(&model.pool, 10).await.unwrap();
+  let seen = open_calls_of_ended(&model.pool, JobKind::Reply, 10).await.unwrap();
   assert_eq!(seen.iter().map(|call| (call.job, call.execution)).collect::<Vec<_>>(), [(turn.job(), 1)]);
 }
 

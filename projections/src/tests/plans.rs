@@ -80,7 +80,7 @@ async fn read_everything(pool: &PgPool) {
   queue::running(pool, &[(id, ids[0].into())]).await.unwrap();
   queue::running_without_lease(pool, JobKind::Reply, Timestamp(1_000), 20).await.unwrap();
   queue::open_calls(pool, id, ids[0].into()).await.unwrap();
-  queue::open_calls_of_ended(pool, 20).await.unwrap();
+  queue::open_calls_of_ended(pool, JobKind::Reply, 20).await.unwrap();
   timers::due(pool, Timestamp(1_000), 20).await.unwrap();
   timers::next_due(pool, Timestamp(1_000)).await.unwrap();
   system::progress(pool, id).await.unwrap();

@@ -28,6 +28,18 @@ pub struct Config {
   pub rehearsal: Rehearsal,
   pub agent: Agent,
   pub observe: Observe,
+  #[cfg(feature = "testing")]
+  #[serde(default)]
+  pub testing: Testing,
+}
+
+/// What the program under test has beside the product.
+#[cfg(feature = "testing")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Testing {
+  /// Where effects happen; without it the tools for them are not offered.
+  pub effects_url: String,
 }
 
 /// How the page is reached.
@@ -110,6 +122,7 @@ pub struct Rehearsal {
 #[serde(deny_unknown_fields)]
 pub struct Agent {
   pub replies_max: usize,
+  pub tasks_max: usize,
 }
 
 /// Log lines.
@@ -186,6 +199,7 @@ impl Config {
     ensure!((64..model.context_tokens).contains(&model.output_tokens_max), "model.output_tokens_max must lie between 64 and model.context_tokens");
     ensure!((1..=90).contains(&model.history_percent), "model.history_percent must lie between 1 and 90");
     ensure!(self.agent.replies_max > 0, "agent.replies_max must be at least 1");
+    ensure!(self.agent.tasks_max > 0, "agent.tasks_max must be at least 1");
     let owner_token = self.data.owner_token.expose_secret();
     ensure!(owner_token.is_empty() || owner_token.len() >= 16, "PA_OWNER_TOKEN must have at least 16 characters");
     self.edge()?.validate().map_err(|error| anyhow!("PA_LISTEN, PA_PUBLIC_URL or PA_ALLOW_INSECURE: {error}"))

@@ -88,7 +88,7 @@ mod tests {
     secrets::put(&db.pool, master, SystemIds.new_id(), agent, &secrecy::SecretString::from("planted")).await.unwrap();
     presence::seen(&db.pool, agent).await.unwrap();
     let holder = Holder { node: NodeId(SystemIds.new_id()), process: SystemIds.new_id() };
-    work::claim(&db.pool, "REPLY", holder, &[(JobId(SystemIds.new_id()), agent)], 1).await.unwrap();
+    work::claim(&db.pool, "REPLY", holder, &[(JobId(SystemIds.new_id()), agent)], &[SystemIds.new_id()]).await.unwrap();
     let upload = SystemIds.new_id();
     let content = futures::stream::iter([Ok(bytes_of("staged"))]);
     let staged = all.blobs.stage(upload, content).await.unwrap();

@@ -18,6 +18,7 @@ mod storage;
 mod up;
 mod variables;
 mod wire;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -5,18 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use pa_eventlog::Partition;
 use pa_eventlog::pieces::Link;
 use pa_eventlog::seal::Keys;
 use pa_gateway::{Gateway, Readiness};
-use pa_pipeline::agent::ports::SystemBootClock;
-use pa_pipeline::agent::postgres::{PostgresQueue, ReadHistory};
-use pa_pipeline::agent::{self, AgentParts, Models};
 use pa_pipeline::decider;
 use pa_pipeline::projector::{self, Projector};
 use pa_store::Role;
-use pa_tools::{HistoryTool, Tools};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +24,7 @@ use crate::model;
 use crate::readiness;
 use crate::storage::Storage;
 use crate::wire::Shared;
-use crate::{VERSION, housekeeping};
+use crate::{VERSION, housekeeping, workers};
 
 /// How often it is looked whether a starting process has caught up.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -68,7 +64,7 @@ pub(crate) fn start(
     tasks.spawn(follow);
   }
   if chosen.contains(&RoleName::Agent) {
-    started.agent = Some(reply(config, shared, models, stop)?);
+    started.agent = Some(workers::start(config, shared, models, stop)?);
   }
   if chosen.contains(&RoleName::Scheduler) {
     housekeeping::start(config, storage, shared, stop);
@@ -111,40 +107,6 @@ fn project(storage: &Storage, shared: &Shared, stop: &CancellationToken) -> proj
     }
   });
   status
-}
-
-fn reply(config: &Config, shared: &Shared, models: &model::Models, stop: &CancellationToken) -> Result<JoinHandle<()>> {
-  let queue = PostgresQueue::new(shared.leases.clone(), shared.reads.clone(), &shared.live, shared.holder, Arc::clone(&shared.clock));
-  let history = Arc::new(ReadHistory::new(
-    shared.reads.clone(),
-    shared.live.clone(),
-    Arc::clone(&shared.log),
-    Arc::clone(&shared.opener),
-    Arc::clone(&shared.blobs),
-    Arc::clone(&shared.keys) as Arc<dyn Keys>,
-  ));
-  let parts = AgentParts {
-    queue: Arc::new(queue),
-    tools: Tools::new(vec![Arc::new(HistoryTool::new(Arc::clone(&history) as _)) as _]).context("offer the tools")?,
-    history,
-    models: Models::new(Arc::clone(&models.model), []),
-    appender: shared.appender("pa/agent"),
-    tail: Arc::clone(&shared.tail),
-    pieces: Arc::clone(&shared.pieces),
-    clock: Arc::clone(&shared.clock),
-    ids: Arc::clone(&shared.ids),
-    boot: Arc::new(SystemBootClock),
-    holder: shared.holder,
-    config: agent::Config {
-      replies_max: config.agent.replies_max,
-      history_percent: u8::try_from(config.model.history_percent).context("model.history_percent")?,
-    },
-  };
-  let (shared, stop) = (shared.clone(), stop.clone());
-  Ok(shared.tasks.clone().spawn(async move {
-    shared.has_read_model(&stop).await;
-    agent::run(parts, stop).await;
-  }))
 }
 
 /// The edge of this process.

@@ -85,7 +85,7 @@ fn replies(dump: &Dump) {
         assert_eq!(running.insert(job, execution), None, "two executions of job {job} at once");
         assert_eq!(highest.insert(job, execution).unwrap_or(0) + 1, execution, "job {job} counts its executions wrongly");
       }
-      "ExecutionLost" | "ExecutionYielded" | "ExecutionFailed" | "ExecutionStopped" | "ExecutionFinished" => {
+      "ExecutionLost" | "ExecutionYielded" | "ExecutionFailed" | "ExecutionStopped" | "ExecutionSuspended" | "ExecutionFinished" => {
         assert_eq!(running.remove(job), Some(execution), "an execution of job {job} ended that did not run");
       }
       "StepRecorded" | "CallStarted" => assert_eq!(running.get(job), Some(&execution), "{} of an execution that is over", line.kind),

@@ -9,6 +9,7 @@
 
 mod checks;
 mod dump;
+mod effects;
 mod graphql;
 mod model;
 mod process;
@@ -23,8 +24,9 @@ use tokio::time::Instant;
 
 pub(crate) use checks::{Promise, check_log, check_promises};
 pub(crate) use dump::Dump;
+pub(crate) use effects::{Effects, Outside};
 pub(crate) use graphql::{Client, Message};
-pub(crate) use model::{Model, text_of_last};
+pub(crate) use model::{Model, text_of_last, words};
 pub(crate) use process::{Process, Tool};
 pub(crate) use product::{Product, Setup, TOKEN};
 pub(crate) use proxy::Proxy;

@@ -60,7 +60,7 @@ pub(crate) fn text_of_last(seen: &Seen) -> String {
   last.map(|message| words(&message["content"])).unwrap_or_default()
 }
 
-fn words(content: &Value) -> String {
+pub(crate) fn words(content: &Value) -> String {
   match content {
     Value::String(text) => text.clone(),
     Value::Array(parts) => parts.iter().find_map(|part| part["text"].as_str()).unwrap_or_default().to_owned(),

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod command_line;
+mod effects;
 mod intake;
 mod isolation;
 mod kafka;
@@ -15,6 +16,7 @@ mod settings;
 mod sidebar;
 mod storage_trouble;
 mod subscriptions;
+mod tasks;
 mod use_the_module;
 
 use crate::harness::{Dump, Product, check_log};

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pa_domain::{AgentId, JobId, MessageId, Timestamp};
+use pa_domain::conversation::FileRef;
+use pa_domain::execution::JobKind;
+use pa_domain::{AgentId, JobId, MessageId, TaskId, Timestamp};
 use pa_eventlog::reader::Recorded;
-use pa_pipeline::agent::ports::{BootClock, Claimed, History, PortError, WorkQueue};
+use pa_pipeline::agent::ports::{BootClock, Claimed, FileTaken, History, NotTaken, PortError, TaskLine, WorkQueue};
 use pa_pipeline::scheduler::{Keeper, Timers};
 use pa_projections::conversation::{Entry, NewEntry, Role, Turn};
 use pa_projections::queue::{CallRow, Job, JobRow, JobState, OpenCall};
@@ -26,6 +28,9 @@ use super::view::View;
 
 /// As on the product's queue: without a hint it is looked for about once a second.
 const POLL: Duration = Duration::from_millis(700);
+
+/// Wall clocks are not farther apart.
+const CLOCKS_APART_MILLIS: i64 = 24 * 3_600_000;
 
 /// All work leases, with when they run out.
 pub(super) type WorkRows = BTreeMap<JobId, (WorkLease, Instant)>;
@@ -78,7 +83,7 @@ impl Ports {
 
 #[expect(clippy::needless_pass_by_value, reason = "taken apart")]
 fn job(agent: AgentId, row: JobRow) -> Job {
-  let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed } = row;
+  let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed, .. } = row;
   Job { agent, id, kind, conversation, reply, state, execution, since, limit, changed }
 }
 
@@ -89,13 +94,17 @@ fn open_call(agent: AgentId, row: CallRow) -> OpenCall {
 
 #[async_trait]
 impl WorkQueue for Ports {
+  fn kind(&self) -> JobKind {
+    JobKind::Reply
+  }
+
   async fn changed(&self) {
     sleep(POLL).await;
     self.store.reach().await;
   }
 
   async fn claim(&self, asks: &[Uuid]) -> Result<Vec<Claimed>, PortError> {
-    let candidates = self.model.store().candidates();
+    let candidates: Vec<_> = self.model.store().candidates().into_iter().filter(|(_, row)| row.kind == self.kind()).collect();
     if candidates.is_empty() {
       return Ok(Vec::new());
     }
@@ -160,7 +169,8 @@ impl WorkQueue for Ports {
   }
 
   async fn abandoned(&self) -> Result<Vec<Job>, PortError> {
-    let before = self.clock.now().plus_millis(-i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX));
+    // As in Postgres: by no clock but the observer's own.
+    let before = self.clock.now().plus_millis(CLOCKS_APART_MILLIS);
     let leased: Vec<JobId> = self.leases(|_, _| true).await?.into_iter().map(|lease| lease.job).collect();
     Ok(self.jobs(|_, row| row.state == JobState::Running && row.since < before && !leased.contains(&row.id)))
   }
@@ -220,6 +230,18 @@ impl History for Ports {
   async fn record(&self, agent: AgentId, job: JobId) -> Result<Vec<Arc<Recorded>>, PortError> {
     self.store.reach().await;
     Ok(self.view.record(agent, job))
+  }
+
+  async fn tasks(&self, _: AgentId, _: u32) -> Result<Vec<TaskLine>, PortError> {
+    Ok(Vec::new())
+  }
+
+  async fn take(&self, _: AgentId, path: &str, _: usize) -> Result<FileTaken, Result<NotTaken, PortError>> {
+    Err(Ok(NotTaken { code: "NOT_FOUND", reason: format!("{path} is not there") }))
+  }
+
+  async fn stage(&self, _: AgentId, _: TaskId, _: &[FileRef]) -> Result<Vec<String>, PortError> {
+    Ok(Vec::new())
   }
 
   async fn file(&self, _: AgentId, _: &str, _: usize) -> Result<Option<Bytes>, PortError> {

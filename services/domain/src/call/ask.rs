@@ -1,6 +1,6 @@
 //! When a call may begin: asked by the running execution, for a recorded step, after what stands before it, and before any newer instruction.
 
-use super::{Call, CallAsked, CallSkipped, CallStarted, CallStatus, Class, Outcome, SkipReason};
+use super::{Call, CallAsked, CallFailed, CallSkipped, CallStarted, CallStatus, Class, Outcome, SkipReason};
 use crate::codes::reason;
 use crate::conversation::{Reply, ReplyStatus};
 use crate::event::Event;
@@ -37,7 +37,8 @@ pub(super) fn ask(thing: &Thing, asked: &CallAsked, at: Timestamp) -> Vec<Event>
     Answer::Start => match Orders::of(&asked.tool).map(|orders| orders.of_call(reply, asked)) {
       None => vec![started(asked, None, at)],
       Some(Ok(order)) => vec![started(asked, None, at), order],
-      Some(Err(reason)) => vec![refused(reason)],
+      // It is paired at once: the model learns why, and the turn goes on.
+      Some(Err(reason)) => vec![started(asked, None, at), failed(asked, reason)],
     },
     Answer::Skip(reason) => vec![skipped(asked, reason)],
     Answer::Refuse(reason) => vec![refused(reason)],
@@ -135,6 +136,11 @@ pub(crate) fn started(asked: &CallAsked, card: Option<ActionId>, at: Timestamp) 
     card,
   }
   .into()
+}
+
+/// The call failed as it began: nothing of it can be done.
+fn failed(asked: &CallAsked, code: &str) -> Event {
+  CallFailed { job: asked.job, execution: asked.execution, call: asked.call, code: code.to_owned(), parts: Vec::new() }.into()
 }
 
 /// The call will not begin.

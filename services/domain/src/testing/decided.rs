@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::call;
 use crate::conversation;
 use crate::event::{Event, message_of};
 use crate::ids::JobId;
@@ -45,6 +46,16 @@ impl Decided {
   #[expect(clippy::return_self_not_must_use, reason = "the last expectation of a test has nobody to give it to")]
   pub fn then_unchanged(self, reason: &str) -> Self {
     self.then_settled(Settlement::NoChange, reason)
+  }
+
+  /// Expects a call that failed as it began, for this reason.
+  #[track_caller]
+  #[expect(clippy::return_self_not_must_use, reason = "the last expectation of a test has nobody to give it to")]
+  pub fn then_failed(self, reason: &str) -> Self {
+    let decided = self.then_types(&["CallStarted", "CallFailed"]);
+    let Some(Event::Call(call::Event::CallFailed(failed))) = decided.events.last() else { panic!("the call failed: {decided:?}") };
+    assert_eq!(failed.code, reason);
+    decided
   }
 
   /// The message, and so the job, that a `MessageGiven` or `MessageReceived` became.

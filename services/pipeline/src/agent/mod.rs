@@ -1,4 +1,5 @@
-//! The agent: answers messages, one execution at a time, by the log's permit.
+//! The agent: answers messages and carries tasks out, one execution of a job at a time, by the log's permit. A stage works on one kind of job, so that replies and
+//! tasks never wait for each other.
 //!
 //! Reads: the read model (queue, conversation, settings), `pa.events`
 //! Appends: `pa.inputs` (asks and reports of executions, steps and calls)
@@ -11,6 +12,7 @@
 
 mod asks;
 mod claim;
+mod inner;
 mod models;
 pub mod ports;
 pub mod postgres;
@@ -19,11 +21,13 @@ mod prompt;
 mod running;
 #[cfg(test)]
 mod tests;
+mod told;
 mod turn;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pa_domain::execution::JobKind;
 use pa_eventlog::appender::Appender;
 use pa_eventlog::pieces::Pieces;
 use pa_eventlog::tail::Tail;
@@ -49,13 +53,15 @@ const YIELD_WITHIN: Duration = Duration::from_secs(5);
 pub struct Config {
   /// Replies that this process works on at the same time.
   pub replies_max: usize,
+  /// Tasks that this process works on at the same time. Each agent has a limit of its own, which the log keeps (RUN-12).
+  pub tasks_max: usize,
   /// Percent of the model's window that history may take.
   pub history_percent: u8,
 }
 
 impl Default for Config {
   fn default() -> Self {
-    Self { replies_max: 64, history_percent: 40 }
+    Self { replies_max: 64, tasks_max: 32, history_percent: 40 }
   }
 }
 
@@ -94,7 +100,7 @@ struct Worker {
   stop: CancellationToken,
 }
 
-/// Answers messages until `stop`; then gives back what runs and returns.
+/// Works on the queue's kind of jobs until `stop`; then gives back what runs and returns.
 pub async fn run(parts: AgentParts, stop: CancellationToken) {
   let decisions = parts.tail.subscribe();
   let (leases, lease_writer) = claim::lease_notes(Arc::clone(&parts.queue));
@@ -130,6 +136,16 @@ pub async fn run(parts: AgentParts, stop: CancellationToken) {
   beside.close();
   if tokio::time::timeout(YIELD_WITHIN, beside.wait()).await.is_err() {
     tracing::warn!("leases could not be given up in time");
+  }
+}
+
+impl Worker {
+  /// Jobs that this stage works on at the same time.
+  fn at_once(&self) -> usize {
+    match self.queue.kind() {
+      JobKind::Reply => self.config.replies_max,
+      JobKind::Task => self.config.tasks_max,
+    }
   }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pa_domain::{AgentId, JobId, MessageId};
+use pa_domain::conversation::FileRef;
+use pa_domain::execution::JobKind;
+use pa_domain::{AgentId, JobId, MessageId, TaskId, Timestamp};
 use pa_eventlog::reader::Recorded;
 use pa_projections::conversation::Turn;
 use pa_projections::queue::{Job, OpenCall};
@@ -46,9 +48,37 @@ pub struct Claimed {
   pub ask: Uuid,
 }
 
-/// The queue projection with the leases on work.
+/// A task in a list: what a conversation has to know to speak of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskLine {
+  pub id: TaskId,
+  pub title: String,
+  /// How far it is, in words.
+  pub state: String,
+  pub updated: Timestamp,
+}
+
+/// A file of the workspace that was read to be handed over.
+#[derive(Clone, Debug)]
+pub struct FileTaken {
+  /// From `/workspace` on.
+  pub path: String,
+  pub bytes: Bytes,
+  pub media_type: String,
+}
+
+/// A file of the workspace that can't be handed over, as a model may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotTaken {
+  pub code: &'static str,
+  pub reason: String,
+}
+
+/// The queue projection with the leases on work, for one kind of job.
 #[async_trait]
 pub trait WorkQueue: Send + Sync + 'static {
+  /// The jobs that are found here.
+  fn kind(&self) -> JobKind;
   /// Returns when there may be something new to claim, and after about a second anyway.
   async fn changed(&self);
 
@@ -90,8 +120,17 @@ pub trait History: Send + Sync + 'static {
   async fn turns(&self, agent: AgentId, upto: MessageId, keep: &mut (dyn for<'t> FnMut(&'t Turn) -> bool + Send)) -> Result<Vec<Turn>, PortError>;
   /// The events about a job, in order, as the read model has them.
   async fn record(&self, agent: AgentId, job: JobId) -> Result<Vec<Arc<Recorded>>, PortError>;
+  /// Tasks: those that are not over, then those that ended last, the newest first.
+  async fn tasks(&self, agent: AgentId, limit: u32) -> Result<Vec<TaskLine>, PortError>;
   /// The bytes of a file; `None` when they are more than `bytes_max` or not there.
   async fn file(&self, agent: AgentId, blob: &str, bytes_max: usize) -> Result<Option<Bytes>, PortError>;
+  /// Reads a file of the agent's workspace.
+  ///
+  /// # Errors
+  /// `Ok` with what the model can mend, `Err` when it can't be read now.
+  async fn take(&self, agent: AgentId, path: &str, bytes_max: usize) -> Result<FileTaken, Result<NotTaken, PortError>>;
+  /// Puts files that came with a task's instructions into its folder of the workspace; their paths there, in the same order. What is there already stays.
+  async fn stage(&self, agent: AgentId, task: TaskId, files: &[FileRef]) -> Result<Vec<String>, PortError>;
   /// Keeps what is too long for a record and names it.
   async fn keep(&self, agent: AgentId, bytes: Bytes) -> Result<String, PortError>;
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use pa_blobs::Blobs;
+use pa_domain::conversation::FileRef;
 use pa_domain::execution::JobKind;
-use pa_domain::{AgentId, ConversationId, JobId, MessageId};
+use pa_domain::{AgentId, ConversationId, JobId, MessageId, TaskId};
 use pa_eventlog::opener::{Opened, Opener};
 use pa_eventlog::reader::Recorded;
 use pa_eventlog::seal::{KeyState, Keys};
@@ -17,25 +18,27 @@ use pa_projections::conversation::{self, Entry, Role, Turn};
 use pa_projections::live::{Committed, Live};
 use pa_projections::queue::{self, Job, OpenCall};
 use pa_projections::settings::{self, Settings};
+use pa_projections::tasks::{self, Status, Task};
 use pa_store::PgPool;
 use pa_store::clock::Clock;
 use pa_store::keys::AgentKeys;
 use pa_store::lease::work::{self, CANDIDATES_MAX, Claim, WorkLease};
-use pa_store::lease::{Holder, LEASE};
+use pa_store::lease::Holder;
 use pa_store::together::Together;
 use pa_tools::{OldMessage, OldPage, OlderMessages};
+use pa_workspace::{FileContent, Input, Workspaces};
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::ports::{Claimed, History, PortError, WorkQueue};
+use super::ports::{Claimed, FileTaken, History, NotTaken, PortError, TaskLine, WorkQueue};
 
-/// The kind of these leases: as the queue projection names it.
-const KIND: &str = "REPLY";
 /// How often work is looked for without a hint.
 const POLL: Duration = Duration::from_secs(1);
 /// Rows of one look of an observer: it looks again in a second.
 const LOOK_MAX: u32 = 256;
+/// Wall clocks are not farther apart. When an execution began is said by the decider's; that its worker is gone is told by the observer's own waiting, and by no wall clock.
+const CLOCKS_APART_MILLIS: i64 = 24 * 3_600_000;
 /// Agents of one look at their settings.
 const AGENTS_AT_ONCE: usize = 64;
 /// Events about one job: a job has at most so many before its prompt would be full long since.
@@ -68,8 +71,9 @@ impl From<pa_blobs::Error> for PortError {
   }
 }
 
-/// The queue and the leases.
+/// The queue and the leases of one kind of job.
 pub struct PostgresQueue {
+  kind: JobKind,
   control: PgPool,
   reads: PgPool,
   commits: Mutex<broadcast::Receiver<Arc<Committed>>>,
@@ -79,13 +83,25 @@ pub struct PostgresQueue {
 
 impl PostgresQueue {
   /// The queue of a process: `control` is the pool of leases, `reads` one of the read model.
-  pub fn new(control: PgPool, reads: PgPool, live: &Live, holder: Holder, clock: Arc<dyn Clock>) -> Self {
-    Self { control, reads, commits: Mutex::new(live.committed()), holder, clock }
+  pub fn new(kind: JobKind, control: PgPool, reads: PgPool, live: &Live, holder: Holder, clock: Arc<dyn Clock>) -> Self {
+    Self { kind, control, reads, commits: Mutex::new(live.committed()), holder, clock }
+  }
+
+  /// The kind of these leases: as the queue projection names it.
+  fn leases(&self) -> &'static str {
+    match self.kind {
+      JobKind::Reply => "REPLY",
+      JobKind::Task => "TASK",
+    }
   }
 }
 
 #[async_trait]
 impl WorkQueue for PostgresQueue {
+  fn kind(&self) -> JobKind {
+    self.kind
+  }
+
   async fn changed(&self) {
     let mut commits = self.commits.lock().await;
     let heard = async {
@@ -105,16 +121,16 @@ impl WorkQueue for PostgresQueue {
 
   async fn claim(&self, asks: &[Uuid]) -> Result<Vec<Claimed>, PortError> {
     // More than are wanted: others may be claiming the same head of the queue.
-    let candidates = queue::candidates(&self.reads, JobKind::Reply, u32::try_from((asks.len() * 4).min(CANDIDATES_MAX)).unwrap_or(u32::MAX)).await?;
+    let candidates = queue::candidates(&self.reads, self.kind, u32::try_from((asks.len() * 4).min(CANDIDATES_MAX)).unwrap_or(u32::MAX)).await?;
     if candidates.is_empty() {
       return Ok(Vec::new());
     }
-    let claims = work::claim(&self.control, KIND, self.holder, &candidates, asks).await?;
+    let claims = work::claim(&self.control, self.leases(), self.holder, &candidates, asks).await?;
     Ok(claims.into_iter().map(|Claim { job, agent, ask }| Claimed { agent, job, ask }).collect())
   }
 
   async fn started(&self, started: &[(JobId, i32)]) -> Result<(), PortError> {
-    Ok(work::started_many(&self.control, KIND, self.holder.process, started).await?)
+    Ok(work::started_many(&self.control, self.leases(), self.holder.process, started).await?)
   }
 
   async fn renew(&self, jobs: &[JobId]) -> Result<Vec<JobId>, PortError> {
@@ -122,22 +138,22 @@ impl WorkQueue for PostgresQueue {
   }
 
   async fn release(&self, jobs: &[JobId]) -> Result<(), PortError> {
-    Ok(work::release_many(&self.control, KIND, self.holder.process, jobs).await?)
+    Ok(work::release_many(&self.control, self.leases(), self.holder.process, jobs).await?)
   }
 
   async fn run_out(&self) -> Result<Vec<WorkLease>, PortError> {
     let leases = work::expired(&self.control, i64::from(LOOK_MAX)).await?;
-    Ok(leases.into_iter().filter(|lease| lease.kind == KIND).collect())
+    Ok(leases.into_iter().filter(|lease| lease.kind == self.leases()).collect())
   }
 
   async fn left_behind(&self) -> Result<Vec<WorkLease>, PortError> {
     let leases = work::of_node(&self.control, self.holder).await?;
-    Ok(leases.into_iter().filter(|lease| lease.kind == KIND).collect())
+    Ok(leases.into_iter().filter(|lease| lease.kind == self.leases()).collect())
   }
 
   async fn still_run_out(&self, leases: Vec<WorkLease>) -> Result<Vec<WorkLease>, PortError> {
     let jobs: Vec<JobId> = leases.iter().map(|lease| lease.job).collect();
-    let now = work::of_jobs(&self.control, KIND, &jobs).await?;
+    let now = work::of_jobs(&self.control, self.leases(), &jobs).await?;
     let stands = |lease: &WorkLease| now.iter().any(|(other, live)| !live && other.job == lease.job && other.holder == lease.holder && other.ask == lease.ask);
     Ok(leases.into_iter().filter(stands).collect())
   }
@@ -152,17 +168,28 @@ impl WorkQueue for PostgresQueue {
   }
 
   async fn abandoned(&self) -> Result<Vec<Job>, PortError> {
-    let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
-    Ok(queue::running_without_lease(&self.reads, self.clock.now().plus_millis(-lease), LOOK_MAX).await?)
+    Ok(queue::running_without_lease(&self.reads, self.kind, self.clock.now().plus_millis(CLOCKS_APART_MILLIS), LOOK_MAX).await?)
   }
 
   async fn open_calls(&self) -> Result<Vec<OpenCall>, PortError> {
-    Ok(queue::open_calls_of_ended(&self.reads, LOOK_MAX).await?)
+    Ok(queue::open_calls_of_ended(&self.reads, self.kind, LOOK_MAX).await?)
   }
 
   async fn job(&self, agent: AgentId, job: JobId) -> Result<Option<Job>, PortError> {
     Ok(queue::job(&self.reads, agent, job).await?)
   }
+}
+
+/// Where what prompts are made of stands.
+pub struct HistoryParts {
+  /// A pool of the read model.
+  pub reads: PgPool,
+  pub live: Live,
+  pub log: Arc<dyn EventLog>,
+  pub opener: Arc<Opener>,
+  pub blobs: Arc<Blobs>,
+  pub workspaces: Arc<Workspaces>,
+  pub keys: Arc<dyn Keys>,
 }
 
 /// What prompts are made of.
@@ -172,15 +199,17 @@ pub struct ReadHistory {
   log: Arc<dyn EventLog>,
   opener: Arc<Opener>,
   blobs: Arc<Blobs>,
+  workspaces: Arc<Workspaces>,
   keys: Arc<dyn Keys>,
   /// Turns that begin at the same time read them together.
   settings: Together<AgentId, Option<Settings>>,
 }
 
 impl ReadHistory {
-  /// What prompts are made of in a process: `reads` is a pool of the read model.
-  pub fn new(reads: PgPool, live: Live, log: Arc<dyn EventLog>, opener: Arc<Opener>, blobs: Arc<Blobs>, keys: Arc<dyn Keys>) -> Self {
-    Self { reads, live, log, opener, blobs, keys, settings: Together::new(AGENTS_AT_ONCE) }
+  /// What prompts are made of in a process.
+  pub fn new(parts: HistoryParts) -> Self {
+    let HistoryParts { reads, live, log, opener, blobs, workspaces, keys } = parts;
+    Self { reads, live, log, opener, blobs, workspaces, keys, settings: Together::new(AGENTS_AT_ONCE) }
   }
 
   async fn keys(&self, agent: AgentId) -> Result<Arc<AgentKeys>, PortError> {
@@ -235,6 +264,29 @@ impl History for ReadHistory {
     }
   }
 
+  async fn tasks(&self, agent: AgentId, limit: u32) -> Result<Vec<TaskLine>, PortError> {
+    let tasks = tasks::listed(&self.reads, agent, limit).await?;
+    Ok(tasks.into_iter().map(task_line).collect())
+  }
+
+  async fn take(&self, agent: AgentId, path: &str, bytes_max: usize) -> Result<FileTaken, Result<NotTaken, PortError>> {
+    match self.workspaces.read(agent, path, bytes_max as u64).await {
+      Ok(FileContent { path, bytes, .. }) => Ok(FileTaken { media_type: pa_tools::media_type(&path).to_owned(), path, bytes }),
+      Err(error) => Err(Ok(NotTaken { code: error.code(), reason: error.to_string() })),
+    }
+  }
+
+  async fn stage(&self, agent: AgentId, task: TaskId, files: &[FileRef]) -> Result<Vec<String>, PortError> {
+    let mut inputs = Vec::with_capacity(files.len());
+    for file in files {
+      let size = usize::try_from(file.size_bytes).unwrap_or(usize::MAX);
+      let bytes = self.file(agent, &file.blob, size).await?;
+      let bytes = bytes.ok_or_else(|| PortError::Broken(format!("the file {} of a task is not there", file.id).into()))?;
+      inputs.push(Input { name: file.name.clone(), bytes });
+    }
+    self.workspaces.stage(agent, task, &inputs).await.map_err(|error| PortError::Broken(error.into()))
+  }
+
   async fn file(&self, agent: AgentId, blob: &str, bytes_max: usize) -> Result<Option<Bytes>, PortError> {
     let keys = self.keys(agent).await?;
     match self.blobs.get_all(agent, &keys, blob, bytes_max as u64).await {
@@ -263,6 +315,19 @@ impl OlderMessages for ReadHistory {
     let shown = page.entries.into_iter().filter(|entry| !(entry.text.is_empty() && entry.attachments.is_empty()));
     Ok(OldPage { messages: shown.map(old_message).collect(), has_previous: page.has_previous })
   }
+}
+
+fn task_line(task: Task) -> TaskLine {
+  let state = match task.status {
+    Status::Queued => "queued".to_owned(),
+    Status::Running => "running".to_owned(),
+    Status::Waiting => format!("waiting ({})", task.reason),
+    Status::Paused => "paused".to_owned(),
+    Status::Completed => "completed".to_owned(),
+    Status::Failed => format!("failed ({})", task.reason),
+    Status::Stopped => "stopped".to_owned(),
+  };
+  TaskLine { id: task.id, title: task.title, state, updated: task.changed_at }
 }
 
 fn old_message(entry: Entry) -> OldMessage {

@@ -1,15 +1,23 @@
 //! What the log has recorded of a job's work so far: steps of the model and their calls, over all executions. Pure.
 //!
-//! The next execution goes on from here, and a running one folds its own decisions into it, so both see the same.
+//! The next execution goes on from here, and a running one folds its own decisions into it, so both see the same. What others decide about the job meanwhile (a
+//! task's instructions) comes in by reading the record anew: so the newest instruction that is known is always one that stands here.
 
 use pa_domain::call::{self, Class, ResultPart, SkipReason};
-use pa_domain::{CallId, Event, JobId, execution, ids};
+use pa_domain::{CallId, Event, JobId, execution, ids, task};
+
+use super::told::Told;
+
+/// How a prompt's record names the newest instruction that it had: the ordinal follows.
+pub(super) const REVISION: &str = "revision:";
 
 /// How a call stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CallState {
   /// Nobody has asked for it.
   Unasked,
+  /// It waits for the owner's decision, or was approved and may be asked for again.
+  Held,
   /// It has begun, by this execution the last time, and is not settled.
   Started {
     execution: i32,
@@ -44,7 +52,7 @@ impl Call {
   /// Whether it needs no more.
   pub(super) fn is_settled(&self) -> bool {
     match self.state {
-      CallState::Unasked | CallState::Started { .. } | CallState::Unknown { class: Class::External } => false,
+      CallState::Unasked | CallState::Held | CallState::Started { .. } | CallState::Unknown { class: Class::External } => false,
       CallState::Skipped(_)
       | CallState::Returned(_)
       | CallState::Failed { .. }
@@ -58,6 +66,9 @@ impl Call {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
   pub(super) step: i32,
+  pub(super) ordinal: i64,
+  /// The ordinal of the newest instruction that its prompt had; 0 in a conversation's turn, which has only one.
+  pub(super) knew: i64,
   pub(super) text: String,
   pub(super) calls: Vec<Call>,
 }
@@ -69,11 +80,13 @@ pub(super) struct Progress {
   pub(super) steps: Vec<Step>,
   /// The ordinal of the last event about the job.
   pub(super) seen: i64,
+  /// What it was told, if the job is a task.
+  pub(super) told: Option<Told>,
 }
 
 impl Progress {
   pub(super) fn new(job: JobId) -> Self {
-    Self { job, steps: Vec::new(), seen: 0 }
+    Self { job, steps: Vec::new(), seen: 0, told: None }
   }
 
   /// The number of the next step.
@@ -102,17 +115,17 @@ impl Progress {
           state: CallState::Unasked,
         };
         let calls = (0..).zip(&recorded.calls).map(call).collect();
-        self.steps.push(Step { step: recorded.step, text: recorded.text.clone(), calls });
+        let knew = recorded.model_call.parts.iter().filter_map(|part| part.name.strip_prefix(REVISION)?.parse().ok()).max().unwrap_or_default();
+        self.steps.push(Step { step: recorded.step, ordinal, knew, text: recorded.text.clone(), calls });
       }
       Event::Call(event) => self.fold_call(event),
-      Event::Execution(_)
-      | Event::Conversation(_)
-      | Event::Account(_)
-      | Event::Agent(_)
-      | Event::Log(_)
-      | Event::Settings(_)
-      | Event::Task(_)
-      | Event::Timer(_) => {}
+      Event::Task(task::Event::TaskStarted(started)) => self.told = Some(Told::started(ordinal, started)),
+      Event::Task(event) => {
+        if let Some(told) = &mut self.told {
+          told.fold(ordinal, event);
+        }
+      }
+      Event::Execution(_) | Event::Conversation(_) | Event::Account(_) | Event::Agent(_) | Event::Log(_) | Event::Settings(_) | Event::Timer(_) => {}
     }
   }
 
@@ -125,8 +138,8 @@ impl Progress {
       E::CallFailed(failed) => (failed.call, CallState::Failed { code: failed.code.clone(), parts: failed.parts.clone() }),
       E::CallUnknown(unknown) => (unknown.call, CallState::Unknown { class: self.class_of(unknown.call) }),
       E::CallReconciled(reconciled) => (reconciled.call, CallState::Reconciled { executed: reconciled.executed, parts: reconciled.parts.clone() }),
-      // A turn's calls are not held: cards are for tasks.
-      E::CallHeld(_) | E::CallOutcomeNoted(_) => return,
+      E::CallHeld(held) => (held.call, CallState::Held),
+      E::CallOutcomeNoted(_) => return,
     };
     if let Some(call) = self.steps.iter_mut().flat_map(|step| &mut step.calls).find(|call| call.id == id) {
       call.state = state;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pa_domain::{AgentId, Event, JobId, call, execution};
+use pa_domain::{AgentId, Event, JobId, call, execution, task};
 use pa_eventlog::reader::Decision;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -17,6 +17,8 @@ pub(super) struct Signals {
   ended: watch::Sender<i32>,
   /// The ordinal of the last event about a call of the job.
   calls: watch::Sender<i64>,
+  /// The ordinal of the job's last instruction that was heard here.
+  instructed: watch::Sender<i64>,
   /// The lease row is no longer this process's own.
   pub(super) lease_lost: CancellationToken,
   /// The execution and the ordinal of its start, once it is known.
@@ -42,6 +44,11 @@ impl Signals {
     let mut calls = self.calls.subscribe();
     calls.mark_unchanged();
     calls
+  }
+
+  /// The ordinal of the last instruction that was heard; 0 for none.
+  pub(super) fn instructed(&self) -> i64 {
+    *self.instructed.borrow()
   }
 
   pub(super) fn start(&self, execution: i32, ordinal: i64) {
@@ -72,6 +79,7 @@ impl Running {
       job,
       ended: watch::Sender::new(0),
       calls: watch::Sender::new(0),
+      instructed: watch::Sender::new(0),
       lease_lost: CancellationToken::new(),
       started: Mutex::new(None),
     });
@@ -98,6 +106,11 @@ impl Running {
           let about_outcome = !matches!(event, call::Event::CallStarted(_));
           if about_outcome && let Some(signals) = self.get(event.job()) {
             signals.calls.send_replace(recorded.core().ordinal);
+          }
+        }
+        Event::Task(task::Event::TaskInstructed(instructed)) => {
+          if let Some(signals) = self.get(instructed.task.into()) {
+            signals.instructed.send_replace(recorded.core().ordinal);
           }
         }
         Event::Account(_) | Event::Agent(_) | Event::Conversation(_) | Event::Log(_) | Event::Settings(_) | Event::Task(_) | Event::Timer(_) => {}

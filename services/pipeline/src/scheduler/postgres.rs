@@ -58,7 +58,7 @@ impl Timers for PostgresTimers {
       }
       self.starting.store(false, Ordering::Relaxed);
     }
-    Ok(!work::claim(&self.control, KIND, self.holder, &[(ROW, INSTALLATION)], 1).await?.is_empty())
+    Ok(!work::claim(&self.control, KIND, self.holder, &[(ROW, INSTALLATION)], &[self.holder.process]).await?.is_empty())
   }
 
   async fn resign(&self) {

@@ -30,6 +30,13 @@ pub(super) fn text(model: &str, piece: &str) -> String {
   chunk(model, &delta, None)
 }
 
+/// Writes a whole tool call as one piece.
+pub(super) fn call(model: &str, index: usize, tool: &str, arguments: &Value) -> String {
+  let function = json!({ "name": tool, "arguments": arguments.to_string() });
+  let delta = json!({ "tool_calls": [{ "index": index, "id": format!("call_{index}"), "type": "function", "function": function }] });
+  chunk(model, &delta.to_string(), None)
+}
+
 pub(super) fn usage(model: &str, usage: &Value) -> String {
   event(model, "[]", &format!(r#","usage":{usage}"#))
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::ask::Ask;
 use super::skills::Said;
-use super::{frames, skills};
+use super::{frames, skills, tasks};
 use crate::Config;
 
 /// What a request with large pictures has.
@@ -105,9 +105,17 @@ async fn answer(State(options): State<Arc<Options>>, body: Bytes) -> Response {
 
 /// Answers by the table of skills.
 pub(super) fn plain(options: &Options, request: &Value) -> Response {
-  let Said { text: said, counting } = skills::answer(&Ask::read(request));
+  let ask = Ask::read(request);
+  let (Said { text: said, counting }, calls) = match tasks::turn(request, &ask) {
+    // Words alone are an answer, and every answer says what this is.
+    Some(turn) if turn.calls.is_empty() => (Said { text: skills::introduced(&ask, &turn.text), counting: false }, turn.calls),
+    Some(turn) => (Said { text: turn.text, counting: false }, turn.calls),
+    None => (skills::answer(&ask), Vec::new()),
+  };
   let model = request["model"].as_str().unwrap_or(&options.model).to_owned();
-  let end = frames::chunk(&model, "{}", Some("stop")) + &frames::usage(&model, &frames::counted(request, &said)) + frames::DONE;
+  let called: String = calls.iter().enumerate().map(|(index, call)| frames::call(&model, index, call.tool, &call.arguments)).collect();
+  let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
+  let end = called + &frames::chunk(&model, "{}", Some(finish)) + &frames::usage(&model, &frames::counted(request, &said)) + frames::DONE;
   let pause = options.pause;
   if pause.is_zero() {
     let all = frames::pieces(&said).map(|piece| frames::text(&model, piece)).chain([end]).collect::<String>();

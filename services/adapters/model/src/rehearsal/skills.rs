@@ -2,6 +2,7 @@
 //! rows' hints, and the first row that matches answers.
 
 use super::ask::{Ask, Language};
+use super::tasks;
 
 /// The first words of every answer: nobody may take the rehearsal for a real model.
 pub(super) const INTRODUCTION: (&str, &str) = ("**Rehearsal model** (no real model is configured).", "**演练模型**（尚未接入真正的模型）。");
@@ -35,6 +36,22 @@ const SKILLS: &[Skill] = &[
     hint: ("`count to 100`: a slow answer, to watch being written or to stop", "`数到 100`：一个慢慢写出的回答，可以边看边等，也可以停止"),
     matches: |ask| counted(ask).is_some(),
     answer: count,
+  },
+  Skill {
+    hint: (
+      "`start a task: write a file`: a background task. With the word `slowly` in it there is time to pause, steer or stop it",
+      "`开始任务：写一个文件`：一个后台任务；写上“慢慢”，就有时间暂停、补充或停止它",
+    ),
+    matches: |ask| tasks::goal(&ask.words).is_some(),
+    answer: |ask| ask.in_language("Nobody offered me a way to start tasks.", "没有人给我开始任务的办法。").to_owned(),
+  },
+  Skill {
+    hint: (
+      "`tell the task: add a title` (or `pause`, `resume`, `stop the task`): I steer the task",
+      "`告诉任务：加一个标题`（或 `暂停任务`、`继续任务`、`停止任务`）：我来改变任务",
+    ),
+    matches: |ask| tasks::is_order(&ask.words),
+    answer: |ask| ask.in_language("Nobody offered me a way to steer tasks.", "没有人给我改变任务的办法。").to_owned(),
   },
   Skill {
     hint: ("`show me a table`", "`给我看一个表格`"),
@@ -77,7 +94,12 @@ const SKILLS: &[Skill] = &[
 pub(super) fn answer(ask: &Ask) -> Said {
   let said = SKILLS.iter().find(|skill| (skill.matches)(ask)).map_or_else(|| unknown(ask), |skill| (skill.answer)(ask));
   let counting = echoed(ask).is_none() && counted(ask).is_some();
-  Said { text: format!("{}\n\n{said}", ask.in_language(INTRODUCTION.0, INTRODUCTION.1)), counting }
+  Said { text: introduced(ask, &said), counting }
+}
+
+/// An answer with its first words.
+pub(super) fn introduced(ask: &Ask, said: &str) -> String {
+  format!("{}\n\n{said}", ask.in_language(INTRODUCTION.0, INTRODUCTION.1))
 }
 
 fn help(ask: &Ask) -> String {

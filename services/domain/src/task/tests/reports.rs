@@ -133,7 +133,7 @@ fn the_turn_that_tells_a_result_gives_no_orders() {
   agent.when(inputs::step(job, 1, 1, &["pa_task_start"]));
   let asked = inputs::call(job, 1, (1, 0), "pa_task_start", crate::call::Class::Repeatable);
   let action = r#"{"goal":"delete","request_key":"r"}"#.to_owned();
-  agent.when(crate::call::CallAsked { action, ..asked }).then_refused(reason::NOT_ALLOWED);
+  agent.when(crate::call::CallAsked { action, ..asked }).then_failed(reason::NOT_ALLOWED);
 }
 
 #[test]

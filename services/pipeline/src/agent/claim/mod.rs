@@ -7,7 +7,7 @@ mod unknown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pa_domain::execution::{ExecutionAsked, JobKind};
+use pa_domain::execution::ExecutionAsked;
 use pa_eventlog::appender::Prepared;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
@@ -34,7 +34,7 @@ struct Ready {
 
 /// Claims and starts turns until the stage stops.
 pub(super) async fn work(worker: &Arc<Worker>) {
-  let slots = Arc::new(Semaphore::new(worker.config.replies_max.max(1)));
+  let slots = Arc::new(Semaphore::new(worker.at_once().max(1)));
   loop {
     let permits = tokio::select! {
       biased;
@@ -103,7 +103,7 @@ async fn claim(worker: &Arc<Worker>, mut permits: Vec<OwnedSemaphorePermit>) -> 
 async fn prepare(worker: &Arc<Worker>, claimed: Claimed) -> Option<Ready> {
   // Its end is on the way to the read model: another turn of it would only disturb this one.
   let registered = worker.running.register(claimed.agent, claimed.job)?;
-  let input = ExecutionAsked { job: claimed.job, kind: JobKind::Reply };
+  let input = ExecutionAsked { job: claimed.job, kind: worker.queue.kind() };
   match worker.asks.prepare_as(claimed.ask, claimed.agent, Chain::default(), input.into()).await {
     Ok(ask) => Some(Ready { ask, registered }),
     Err(error) => {

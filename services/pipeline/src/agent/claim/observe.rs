@@ -61,7 +61,7 @@ pub(in crate::agent) async fn observe(worker: Arc<Worker>) {
 
 async fn look(worker: &Worker, starting: bool, seen: &mut Seen) -> Result<(), PortError> {
   if starting {
-    left_behind(worker).await?;
+    left_behind(worker, &mut seen.calls).await?;
   }
   abandoned(worker, &mut seen.abandoned).await?;
   seen.calls.look(worker).await?;
@@ -72,7 +72,7 @@ async fn look(worker: &Worker, starting: bool, seen: &mut Seen) -> Result<(), Po
 }
 
 /// This node's earlier processes are gone for certain: this one holds its data folder.
-async fn left_behind(worker: &Worker) -> Result<(), PortError> {
+async fn left_behind(worker: &Worker, calls: &mut OpenCalls) -> Result<(), PortError> {
   let leases = worker.queue.left_behind().await?;
   if leases.is_empty() {
     return Ok(());
@@ -83,6 +83,7 @@ async fn left_behind(worker: &Worker) -> Result<(), PortError> {
     let execution = lease.execution.or_else(|| running.iter().find(|job| job.id == lease.job).map(|job| job.execution));
     if let Some(execution) = execution {
       report(worker, lease.agent, lease.job, execution, LossReason::NodeRestarted).await;
+      calls.ended_here(lease.job, execution);
       worker.queue.forget(&lease).await?;
     }
   }

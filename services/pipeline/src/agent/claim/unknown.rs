@@ -3,10 +3,10 @@
 //! Only after this observer has itself seen it so for the time in which its permit may be used and the tool's own limit: until then its worker may still act, or
 //! report. A repeatable call is left to the next execution, as long as there will be one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use pa_domain::CallId;
+use pa_domain::{CallId, JobId};
 use pa_domain::call::{CallOutcomeReported, Class, Outcome};
 use pa_domain::limits::PERMIT_MILLIS;
 use pa_projections::queue::OpenCall;
@@ -18,17 +18,28 @@ use super::super::ports::PortError;
 /// On top of it, for clocks that do not tick alike.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Open calls of ended executions, since when this observer has seen each.
+/// Open calls of ended executions.
 #[derive(Default)]
-pub(super) struct OpenCalls(HashMap<(CallId, i32), Instant>);
+pub(super) struct OpenCalls {
+  /// Since when this observer has seen each.
+  seen: HashMap<(CallId, i32), Instant>,
+  /// Executions of this node's earlier processes.
+  ended_here: BTreeSet<(JobId, i32)>,
+}
 
 impl OpenCalls {
+  /// The execution ran in an earlier process of this node, which is gone for certain, and with it whatever it did in the agent's workspace.
+  pub(super) fn ended_here(&mut self, job: JobId, execution: i32) {
+    self.ended_here.insert((job, execution));
+  }
+
   pub(super) async fn look(&mut self, worker: &Worker) -> Result<(), PortError> {
     let open = worker.queue.open_calls().await?;
-    self.0.retain(|key, _| open.iter().any(|call| (call.id, call.execution) == *key));
+    self.seen.retain(|key, _| open.iter().any(|call| (call.id, call.execution) == *key));
     for call in open {
-      let since = *self.0.entry((call.id, call.execution)).or_insert_with(Instant::now);
-      if since.elapsed() >= patience(&call) && is_for_observers(worker, &call).await? {
+      let since = *self.seen.entry((call.id, call.execution)).or_insert_with(Instant::now);
+      let is_over = call.class == Class::Contained && self.ended_here.contains(&(call.job, call.execution));
+      if (is_over || since.elapsed() >= patience(&call)) && is_for_observers(worker, &call).await? {
         report(worker, &call).await;
       }
     }

@@ -2,13 +2,15 @@
 
 use pa_domain::{Origin, Timestamp};
 use pa_model::{Config, Message, Part, estimate_tokens};
-use pa_projections::conversation::Turn;
+use pa_projections::conversation::{EntryKind, Turn};
 use pa_projections::settings::Settings;
 
+use super::fence::quoted;
 use super::files::{self, File};
 use super::history::{self, MESSAGE_TOKENS, history_tokens_max, said};
-use super::rules::{RULES, WORDS_WANTED};
-use super::{Parts, clock, fence, steps};
+use super::rules::{RESULT, RULES, VERSION, WORDS_WANTED};
+use super::{Parts, clock, steps};
+use crate::agent::ports::TaskLine;
 use crate::agent::progress::Step;
 
 /// The share of the window that is kept for the answer when the model's own limit isn't known.
@@ -21,6 +23,8 @@ const FILES_PERCENT: usize = 30;
 const RESULT_PERCENT: usize = 12;
 /// Characters of the agent's name.
 const NAME_CHARS_MAX: usize = 64;
+/// Characters of a task's title.
+const TITLE_CHARS_MAX: usize = 120;
 
 /// What a prompt is made of.
 pub(in crate::agent) struct Material<'a> {
@@ -31,6 +35,8 @@ pub(in crate::agent) struct Material<'a> {
   /// The message that is answered and the turns before it, newest first.
   pub(in crate::agent) turns: &'a [Turn],
   pub(in crate::agent) files: &'a [File],
+  /// What goes on, and what ended lately.
+  pub(in crate::agent) tasks: &'a [TaskLine],
   pub(in crate::agent) steps: &'a [Step],
   /// What the offered tools take of the window.
   pub(in crate::agent) tools_tokens: usize,
@@ -42,6 +48,8 @@ pub(in crate::agent) struct Material<'a> {
 pub(in crate::agent) struct Prompt {
   pub(in crate::agent) messages: Vec<Message>,
   pub(in crate::agent) parts: Parts,
+  /// Of the platform's words in it.
+  pub(in crate::agent) version: &'static str,
 }
 
 /// Puts a prompt together. The message itself is always whole: a model that can't take it says so.
@@ -80,21 +88,22 @@ pub(in crate::agent) fn assemble(material: &Material<'_>) -> Prompt {
     messages.push(Message::User(words.into_iter().chain(files).collect()));
   }
   messages.extend(done);
-  Prompt { messages, parts }
+  Prompt { messages, parts, version: VERSION }
 }
 
 fn system(material: &Material<'_>, parts: &mut Parts) -> String {
-  let (name, zone) = material.settings.map_or(("", ""), |settings| (settings.name.as_str(), settings.time_zone.as_str()));
-  let clock = clock::line(material.now, zone);
   parts.add("platform-rules", Origin::Platform, RULES);
-  let mut system = RULES.to_owned();
-  if !name.is_empty() {
-    let named = format!("The owner calls you {}.", fence::quoted(name, NAME_CHARS_MAX));
-    parts.add("name", Origin::Owner, &named);
-    system = format!("{system}\n\n{named}");
+  let mut system = named_and_clocked(RULES, material.settings, material.now, parts);
+  if material.turns.first().is_some_and(|answered| answered.message.kind == EntryKind::Report) {
+    parts.add("result-rules", Origin::Platform, RESULT);
+    system = format!("{system}\n\n{RESULT}");
   }
-  parts.add("clock", Origin::Platform, &clock);
-  system = format!("{system}\n\n{clock}");
+  if !material.tasks.is_empty() {
+    let lines: Vec<String> = material.tasks.iter().map(task_line).collect();
+    let tasks = format!("The owner's tasks, active ones first, then those that ended lately:\n{}", lines.join("\n"));
+    parts.add("tasks", Origin::Agent, &tasks);
+    system = format!("{system}\n\n{tasks}");
+  }
   if material.words_wanted {
     parts.add("words-wanted", Origin::Platform, WORDS_WANTED);
     system = format!("{system}\n\n{WORDS_WANTED}");
@@ -102,7 +111,26 @@ fn system(material: &Material<'_>, parts: &mut Parts) -> String {
   system
 }
 
-fn answer_tokens(model: &Config) -> usize {
+/// A task in a list: its id, its title, how far it is.
+pub(in crate::agent) fn task_line(task: &TaskLine) -> String {
+  format!("- {} {}: {}", task.id, quoted(&task.title, TITLE_CHARS_MAX), task.state)
+}
+
+/// The rules, with the agent's name and the time behind them.
+pub(super) fn named_and_clocked(rules: &str, settings: Option<&Settings>, now: Timestamp, parts: &mut Parts) -> String {
+  let (name, zone) = settings.map_or(("", ""), |settings| (settings.name.as_str(), settings.time_zone.as_str()));
+  let clock = clock::line(now, zone);
+  let mut system = rules.to_owned();
+  if !name.is_empty() {
+    let named = format!("The owner calls you {}.", quoted(name, NAME_CHARS_MAX));
+    parts.add("name", Origin::Owner, &named);
+    system = format!("{system}\n\n{named}");
+  }
+  parts.add("clock", Origin::Platform, &clock);
+  format!("{system}\n\n{clock}")
+}
+
+pub(super) fn answer_tokens(model: &Config) -> usize {
   let window = model.context_tokens as usize;
   let wished = model.max_output_tokens.map_or((window * ANSWER_PERCENT / 100).min(ANSWER_TOKENS_MAX), |tokens| tokens as usize);
   // A configured limit that is larger than half the window would leave no room for the question.

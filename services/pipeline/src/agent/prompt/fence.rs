@@ -26,5 +26,10 @@ pub(super) fn quoted(name: &str, chars_max: usize) -> String {
 
 /// SHA-256 of a text, lower-case hex.
 pub(super) fn sha256(text: &str) -> String {
-  hex::encode(digest(&SHA256, text.as_bytes()))
+  sha256_of(text.as_bytes())
+}
+
+/// SHA-256 of bytes, lower-case hex.
+pub(in crate::agent) fn sha256_of(bytes: &[u8]) -> String {
+  hex::encode(digest(&SHA256, bytes))
 }

@@ -2,7 +2,7 @@
 
 use pa_domain::Origin;
 use pa_model::{Message, estimate_tokens};
-use pa_projections::conversation::{Entry, Role, Status, Turn};
+use pa_projections::conversation::{Entry, EntryKind, Role, Status, Turn};
 
 use super::Parts;
 use super::fence::{fenced, quoted};
@@ -24,7 +24,7 @@ pub(in crate::agent) fn history_tokens_max(context_tokens: u32, percent: u8) -> 
 
 /// Tokens that a turn takes.
 pub(in crate::agent) fn turn_tokens(turn: &Turn) -> usize {
-  let message = estimate_tokens(&said(&turn.message)) + MESSAGE_TOKENS;
+  let message = estimate_tokens(&said_before(&turn.message)) + MESSAGE_TOKENS;
   message + turn.reply.as_ref().and_then(replied).map_or(0, |text| estimate_tokens(&text) + MESSAGE_TOKENS)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn messages(turns: &[Turn], tokens_max: usize, parts: &mut Parts) -> 
   let kept: Vec<&Turn> = turns.iter().take(TURNS_MAX).take_while(fits).collect();
   let mut messages = Vec::with_capacity(kept.len() * 2);
   for turn in kept.into_iter().rev() {
-    let text = said(&turn.message);
+    let text = said_before(&turn.message);
     parts.gather("history", origin(&turn.message), &text);
     messages.push(Message::user(text));
     if let Some(text) = turn.reply.as_ref().and_then(replied) {
@@ -51,8 +51,19 @@ pub(super) fn messages(turns: &[Turn], tokens_max: usize, parts: &mut Parts) -> 
   messages
 }
 
+/// An earlier message as the model reads it: of a result that was told only that it came, since the reply has it.
+fn said_before(message: &Entry) -> String {
+  if message.kind == EntryKind::Report {
+    return format!("(The background task {} reported its result.)", quoted(&message.author, NAME_CHARS_MAX));
+  }
+  said(message)
+}
+
 /// A message as the model reads it: the owner's words as they are, anybody else's as material.
 pub(super) fn said(message: &Entry) -> String {
+  if message.kind == EntryKind::Report {
+    return fenced(&format!("the result of the background task {}", quoted(&message.author, NAME_CHARS_MAX)), &message.text);
+  }
   let words = match message.role {
     Role::Person => fenced(&format!("a message of {}, who is not the owner", quoted(&message.author, NAME_CHARS_MAX)), &message.text),
     Role::Owner | Role::Agent | Role::Notice => message.text.clone(),

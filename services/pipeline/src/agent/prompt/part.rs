@@ -43,6 +43,17 @@ impl Parts {
     gathered.tokens += estimate_tokens(text);
   }
 
+  /// Adds the parts of something that was made before.
+  pub(super) fn take_in(&mut self, others: Self) {
+    self.parts.extend(others.parts);
+    for (key, other) in others.gathered {
+      let Gathered { origin, hash, tokens } = other;
+      let gathered = self.gathered.entry(key).or_insert_with(|| Gathered { origin, hash: Context::new(&SHA256), tokens: 0 });
+      gathered.hash.update(hash.finish().as_ref());
+      gathered.tokens += tokens;
+    }
+  }
+
   /// All parts for the record.
   pub(in crate::agent) fn recorded(&self) -> Vec<PromptPart> {
     let gathered = self.gathered.iter().map(|((kind, suffix), gathered)| PromptPart {

@@ -69,7 +69,7 @@ fn result(call: &Call, tokens_max: usize, parts: &mut Parts) -> String {
     CallState::Unknown { class: Class::Repeatable } => "Interrupted, without a result. It may be asked for again.".to_owned(),
     CallState::Unknown { class: Class::External } => "It is not known whether this was done. Do not repeat it.".to_owned(),
     CallState::Reconciled { executed: false, .. } => "The owner says that this was not done.".to_owned(),
-    CallState::Unasked | CallState::Started { .. } => "There is no result yet.".to_owned(),
+    CallState::Unasked | CallState::Held | CallState::Started { .. } => "There is no result yet.".to_owned(),
   }
 }
 

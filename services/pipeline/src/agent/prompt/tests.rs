@@ -89,6 +89,7 @@ fn prompt_of(config: &Config, turns: &[Turn], files: &[File], steps: &[Step]) ->
     now: Timestamp(1_772_753_400_000),
     turns,
     files,
+    tasks: &[],
     steps,
     tools_tokens: 0,
     words_wanted: false,

@@ -4,6 +4,7 @@ mod calls;
 mod model;
 mod ports;
 mod postgres;
+mod tasks;
 mod turns;
 mod world;
 

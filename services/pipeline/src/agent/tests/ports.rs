@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use pa_domain::conversation::FileRef;
+use pa_domain::execution::JobKind;
 use pa_domain::settings::Effort;
-use pa_domain::{AgentId, JobId, MessageId, NodeId};
+use pa_domain::{AgentId, JobId, MessageId, NodeId, TaskId};
 use pa_eventlog::reader::{Decision, Recorded};
 use pa_projections::commit::{Batch, Fact, Mark, MemoryStore, ReadStore};
-use pa_projections::conversation::{Entry, NewEntry, Role, Turn};
+use pa_projections::conversation::{Entry, EntryKind, NewEntry, Role, Turn};
 use pa_projections::queue::{CallRow, Job, JobRow, JobState, OpenCall};
 use pa_projections::settings::Settings;
 use pa_store::lease::work::WorkLease;
@@ -21,7 +23,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use crate::agent::ports::{Claimed, History, PortError, WorkQueue};
+use crate::agent::ports::{Claimed, FileTaken, History, NotTaken, PortError, TaskLine, WorkQueue};
 
 /// The read model and the leases, shared by all processes of a test.
 pub(super) struct Rows {
@@ -75,6 +77,7 @@ impl Rows {
 pub(super) struct Ports {
   pub(super) rows: Arc<Rows>,
   pub(super) holder: Holder,
+  kind: JobKind,
   /// Killed: nothing returns any more.
   pub(super) dead: AtomicBool,
   /// The database can't be reached.
@@ -84,8 +87,8 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-  pub(super) fn new(rows: &Arc<Rows>, holder: Holder) -> Arc<Self> {
-    Arc::new(Self { rows: Arc::clone(rows), holder, dead: AtomicBool::new(false), away: AtomicBool::new(false), turns_read: AtomicUsize::new(0) })
+  pub(super) fn new(rows: &Arc<Rows>, holder: Holder, kind: JobKind) -> Arc<Self> {
+    Arc::new(Self { rows: Arc::clone(rows), holder, kind, dead: AtomicBool::new(false), away: AtomicBool::new(false), turns_read: AtomicUsize::new(0) })
   }
 
   async fn reach(&self) -> Result<(), PortError> {
@@ -112,7 +115,7 @@ impl Ports {
 }
 
 fn job(agent: AgentId, row: &JobRow) -> Job {
-  let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed } = *row;
+  let JobRow { id, kind, conversation, reply, state, execution, since, limit, changed, .. } = *row;
   Job { agent, id, kind, conversation, reply, state, execution, since, limit, changed }
 }
 
@@ -123,6 +126,10 @@ fn open_call(agent: AgentId, row: CallRow) -> OpenCall {
 
 #[async_trait]
 impl WorkQueue for Ports {
+  fn kind(&self) -> JobKind {
+    self.kind
+  }
+
   async fn changed(&self) {
     let mut moved = self.rows.moved.subscribe();
     drop(timeout(Duration::from_secs(1), moved.changed()).await);
@@ -133,7 +140,7 @@ impl WorkQueue for Ports {
     let mut leases = self.rows.leases.lock();
     let now = Instant::now();
     let mut claimed = Vec::new();
-    for (agent, row) in self.rows.store.candidates() {
+    for (agent, row) in self.rows.store.candidates().into_iter().filter(|(_, row)| row.kind == self.kind) {
       let free = leases.get(&row.id).is_none_or(|(_, expires)| *expires <= now);
       if let Some(ask) = asks.get(claimed.len()).copied().filter(|_| free) {
         let lease = WorkLease { kind: "REPLY".into(), job: row.id, agent, holder: self.holder, ask: Some(ask), execution: None };
@@ -243,7 +250,12 @@ impl History for Ports {
     let Some(newest) = entries.iter().find(|entry| entry.id == upto).cloned() else { return Ok(Vec::new()) };
     let mut messages: Vec<&Entry> = entries
       .iter()
-      .filter(|entry| entry.conversation == newest.conversation && entry.reply_to.is_none() && entry.place <= newest.place && entry.role == Role::Owner)
+      .filter(|entry| {
+        entry.conversation == newest.conversation
+          && entry.reply_to.is_none()
+          && entry.place <= newest.place
+          && (entry.role == Role::Owner || entry.kind == EntryKind::Report)
+      })
       .collect();
     messages.sort_by_key(|message| -message.place);
     let reply = |message: &Entry| entries.iter().find(|entry| entry.reply_to == Some(message.id) && entry.id != upto && !entry.removed).cloned();
@@ -257,6 +269,24 @@ impl History for Ports {
     self.reach().await?;
     let events = self.rows.events.lock();
     Ok(events.iter().filter(|event| event.core().agent == agent && event.event.thing() == Some(job.into())).cloned().collect())
+  }
+
+  async fn tasks(&self, _: AgentId, _: u32) -> Result<Vec<TaskLine>, PortError> {
+    self.reach().await?;
+    Ok(Vec::new())
+  }
+
+  async fn take(&self, _: AgentId, path: &str, _: usize) -> Result<FileTaken, Result<NotTaken, PortError>> {
+    self.reach().await.map_err(Err)?;
+    match path.strip_prefix("/workspace/work/") {
+      Some(name) => Ok(FileTaken { path: path.to_owned(), bytes: Bytes::from(name.to_owned()), media_type: "text/plain".into() }),
+      None => Err(Ok(NotTaken { code: "NOT_FOUND", reason: "there is no such file".into() })),
+    }
+  }
+
+  async fn stage(&self, _: AgentId, task: TaskId, files: &[FileRef]) -> Result<Vec<String>, PortError> {
+    self.reach().await?;
+    Ok(files.iter().map(|file| format!("/workspace/work/inputs/{task}/{}", file.name)).collect())
   }
 
   async fn file(&self, _: AgentId, _: &str, _: usize) -> Result<Option<Bytes>, PortError> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pa_blobs::Blobs;
 use pa_domain::JobId;
+use pa_domain::execution::JobKind;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::seal::Keys;
 use pa_eventlog::sim::{Plan, SimLog};
@@ -19,12 +20,13 @@ use pa_store::lease::work;
 use pa_store::testing::TestDb;
 use pa_store::{ReadSchema, Role};
 use pa_tools::OlderMessages as _;
+use pa_workspace::Workspaces;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::ports::holder;
 use crate::agent::ports::{Claimed, History as _, WorkQueue};
-use crate::agent::postgres::{PostgresQueue, ReadHistory};
+use crate::agent::postgres::{HistoryParts, PostgresQueue, ReadHistory};
 
 struct Model {
   db: TestDb,
@@ -49,14 +51,22 @@ impl Model {
 
   fn queue(&self, node: u128) -> PostgresQueue {
     let reads = self.db.database.read_pool(Role::Gateway, &self.schema);
-    PostgresQueue::new(self.db.pool.clone(), reads, &self.live, holder(node, node), Arc::new(SystemClock))
+    PostgresQueue::new(JobKind::Reply, self.db.pool.clone(), reads, &self.live, holder(node, node), Arc::new(SystemClock))
   }
 
   fn history(&self, folder: &std::path::Path) -> ReadHistory {
     let keys: Arc<dyn Keys> = Arc::new(KeyRing::fixed());
     let log = Arc::new(SimLog::new(1, true, Plan::none()));
     let opener = Arc::new(Opener::new(Arc::clone(&keys), true));
-    ReadHistory::new(self.db.database.read_pool(Role::Gateway, &self.schema), self.live.clone(), log, opener, Arc::new(Blobs::local(folder).unwrap()), keys)
+    ReadHistory::new(HistoryParts {
+      reads: self.db.database.read_pool(Role::Gateway, &self.schema),
+      live: self.live.clone(),
+      log,
+      opener,
+      blobs: Arc::new(Blobs::local(folder).unwrap()),
+      workspaces: Arc::new(Workspaces::new(folder.join("workspaces"), None)),
+      keys,
+    })
   }
 
   async fn run_out(&self) {
@@ -123,7 +133,7 @@ async fn a_node_finds_what_its_earlier_life_left_behind() {
   let model = Model::of(&story.decisions).await;
   let earlier = model.queue(1);
   let reads = model.db.database.read_pool(Role::Gateway, &model.schema);
-  let later = PostgresQueue::new(model.db.pool.clone(), reads, &model.live, holder(1, 99), Arc::new(SystemClock));
+  let later = PostgresQueue::new(JobKind::Reply, model.db.pool.clone(), reads, &model.live, holder(1, 99), Arc::new(SystemClock));
   assert_eq!(
     later.abandoned().await.unwrap().iter().map(|job| (job.id, job.execution)).collect::<Vec<_>>(),
     [(turn.job(), 1)],

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use pa_domain::execution::JobKind;
 use pa_domain::log::EpochAnnounced;
 use pa_domain::testing::inputs;
 use pa_domain::{AgentId, Event, Input, JobId, Origin, Root, State, Thing, ThingId, Timestamp, decide, evolve, origin_of};
@@ -197,11 +198,16 @@ impl World {
     self.rows.until(|_| (self.types(job).iter().filter(|known| **known == name).count() >= times).then_some(())).await;
   }
 
-  /// Starts a process on a node.
+  /// Starts a process on a node that answers messages.
   pub(super) fn process(&self, node: u128, model: &Arc<ScriptedModel>, tools: Vec<Arc<dyn Tool>>) -> Process {
+    self.works_on(JobKind::Reply, node, model, tools)
+  }
+
+  /// Starts a process on a node that works on one kind of job.
+  pub(super) fn works_on(&self, kind: JobKind, node: u128, model: &Arc<ScriptedModel>, tools: Vec<Arc<dyn Tool>>) -> Process {
     let life = u128::from(self.ids.0.load(Ordering::Relaxed));
     let holder = holder(node, life);
-    let ports = Ports::new(&self.rows, holder);
+    let ports = Ports::new(&self.rows, holder, kind);
     let log = self.log.fork();
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
@@ -221,7 +227,7 @@ impl World {
       boot: Arc::clone(&self.boot) as _,
       ids: Arc::clone(&self.ids) as _,
       holder,
-      config: Config { replies_max: 4, history_percent: 40 },
+      config: Config { replies_max: 4, tasks_max: 4, history_percent: 40 },
     };
     #[expect(clippy::disallowed_methods, reason = "the test's own processes are stopped or killed by the test")]
     let stage = tokio::spawn(run(parts, stop.clone()));

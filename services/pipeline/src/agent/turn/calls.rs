@@ -8,28 +8,29 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use pa_domain::call::{self, CallAsked, CallOutcomeReported, Class, Outcome, ResultPart};
+use pa_domain::call::{self, CallOutcomeReported, Class, Outcome, ResultPart};
 use pa_domain::codes::{notice, reason};
-use pa_domain::limits::{ARGUMENTS_BYTES_MAX, PERMIT_MILLIS, RESULT_TEXT_BYTES_MAX};
+use pa_domain::execution::JobKind;
+use pa_domain::limits::{PERMIT_MILLIS, RESULT_TEXT_BYTES_MAX};
 use pa_domain::{CallId, Event, Origin};
 use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::reader::Decision;
-use pa_tools::{Context, Error, Place, Tool, canonical};
+use pa_tools::{Error, Tool};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use super::failure::Failure;
+use super::plan::{Plan, Planned, context, group};
 use super::work::{Desk, again, fold, refresh};
 use super::{Execution, Turn};
 use crate::agent::Worker;
 use crate::agent::asks::{Sent, refusal};
-use crate::agent::progress::{Call, CallState};
+use crate::agent::inner::{At, Inner};
+use crate::agent::progress::{Call, CallState, Progress};
 
 /// How long a result waits for its blob: that something was done is worth more than all of what it said.
 const KEEP_MAX: Duration = Duration::from_secs(20);
-/// The limit of a call that is refused without being made.
-const REFUSED_LIMIT: Duration = Duration::from_secs(1);
-
 /// What became of the open calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settling {
@@ -39,33 +40,6 @@ pub(super) enum Settling {
   Waits,
   /// The execution is over.
   Over,
-}
-
-/// How a call is to be made.
-#[derive(Clone)]
-enum Plan {
-  Make {
-    tool: Arc<dyn Tool>,
-    arguments: Map<String, Value>,
-  },
-  /// It can't be made; the model is told why.
-  Refuse {
-    code: &'static str,
-    why: String,
-  },
-}
-
-/// A call that is to be asked for.
-#[derive(Clone)]
-struct Planned {
-  id: CallId,
-  step: i32,
-  index: i32,
-  tool: String,
-  action: String,
-  class: Class,
-  limit: Duration,
-  plan: Plan,
 }
 
 /// What an ask led to.
@@ -88,9 +62,17 @@ pub(super) async fn settle(desk: &mut Desk<'_>) -> Result<Settling, Failure> {
       turn.worker.pieces.step(turn.is.agent, turn.is.conversation, None);
       return Ok(Settling::Settled);
     };
-    let number = step.step;
+    let at = (step.step, if turn.kind() == JobKind::Task { step.knew } else { desk.progress.seen });
     let open: Vec<Call> = step.calls.iter().filter(|call| !call.is_settled()).cloned().collect();
     match open[0].state {
+      // What an order leads to is on its way from the task that it is about.
+      CallState::Started { class: Class::Repeatable, execution } if execution == turn.is.execution => {
+        if changes.changed().await.is_ok() {
+          let ordinal = *changes.borrow_and_update();
+          refresh(desk, ordinal).await?;
+        }
+        continue;
+      }
       CallState::Unknown { .. } | CallState::Started { class: Class::External, .. } => return Ok(Settling::Waits),
       CallState::Started { class: Class::Contained, .. } => {
         // An observer says when nobody can be at it any more, or its worker still reports.
@@ -100,10 +82,10 @@ pub(super) async fn settle(desk: &mut Desk<'_>) -> Result<Settling, Failure> {
         }
         continue;
       }
-      CallState::Started { class: Class::Repeatable, .. } | CallState::Unasked => {}
+      CallState::Started { class: Class::Repeatable, .. } | CallState::Unasked | CallState::Held => {}
       CallState::Skipped(_) | CallState::Returned(_) | CallState::Failed { .. } | CallState::Reconciled { .. } => continue,
     }
-    let group = group(&turn.worker, number, &open);
+    let group = group(turn, at, &open).await;
     turn.worker.pieces.step(turn.is.agent, turn.is.conversation, Some(&group[0].tool));
     match Box::pin(make(desk, group)).await? {
       Settling::Settled => {}
@@ -112,56 +94,32 @@ pub(super) async fn settle(desk: &mut Desk<'_>) -> Result<Settling, Failure> {
   }
 }
 
-/// The calls that go together: read-only ones that follow each other, or one other.
-fn group(worker: &Worker, step: i32, open: &[Call]) -> Vec<Planned> {
-  let planned: Vec<Planned> = open
-    .iter()
-    .take_while(|call| matches!(call.state, CallState::Unasked | CallState::Started { class: Class::Repeatable, .. }))
-    .map(|call| plan(worker, step, call))
-    .collect();
-  let together = planned.iter().take_while(|call| call.class == Class::Repeatable).count();
-  planned.into_iter().take(together.max(1)).collect()
-}
-
-fn plan(worker: &Worker, step: i32, call: &Call) -> Planned {
-  let planned = |action: String, class, limit, plan| Planned { id: call.id, step, index: call.index, tool: call.tool.clone(), action, class, limit, plan };
-  let refused = |code, why: String| planned(call.arguments.clone(), Class::Repeatable, REFUSED_LIMIT, Plan::Refuse { code, why });
-  let tool = worker.tools.get(&call.tool).filter(|tool| tool.places().contains(&Place::Conversation));
-  let Some(tool) = tool else { return refused("TOOL_UNKNOWN", "There is no such tool here.".to_owned()) };
-  let arguments = match serde_json::from_str::<Value>(&call.arguments) {
-    Ok(Value::Object(arguments)) => arguments,
-    Ok(_) => return refused("ARGUMENTS_INVALID", "The arguments must be a JSON object.".to_owned()),
-    Err(error) => return refused("ARGUMENTS_INVALID", format!("The arguments are no JSON: {error}.")),
-  };
-  match canonical(&Value::Object(arguments.clone())) {
-    // Written in full, numbers can take more room than the model gave them.
-    Ok(action) if action.len() > ARGUMENTS_BYTES_MAX => {
-      refused("ARGUMENTS_INVALID", format!("The arguments are too long: they may have {ARGUMENTS_BYTES_MAX} bytes."))
-    }
-    Ok(action) => planned(action, tool.class(), tool.time_limit(), Plan::Make { tool: Arc::clone(tool), arguments }),
-    Err(error) => refused("ARGUMENTS_INVALID", format!("The arguments can't be used: {error}.")),
-  }
-}
-
 /// Asks for calls together, and makes each that is permitted.
 async fn make(desk: &mut Desk<'_>, group: Vec<Planned>) -> Result<Settling, Failure> {
   let turn = desk.turn;
   let mut asks = Vec::with_capacity(group.len());
   for call in &group {
-    asks.push(turn.worker.asks.prepare(turn.is.agent, turn.is.chain, ask(turn.is, call, desk.progress.seen).into()).await?);
+    asks.push(turn.worker.asks.prepare(turn.is.agent, turn.is.chain, call.ask(turn.is).into()).await?);
   }
   let sent_at = turn.worker.boot.millis();
   let sent = turn.worker.asks.send(asks).await?;
-  let made = join_all(group.into_iter().zip(sent).map(|(call, sent)| make_one(turn, call, sent, sent_at))).await;
+  let progress = &desk.progress;
+  let made = join_all(group.into_iter().zip(sent).map(|(call, sent)| make_one((turn, progress), call, sent, sent_at))).await;
   let mut newest = None;
   let mut settling = Settling::Settled;
+  let mut folded: Vec<Arc<Decision>> = Vec::new();
   for made in made {
     match made? {
-      Asked::Done(decisions) => decisions.iter().for_each(|decision| fold(&mut desk.progress, decision)),
+      Asked::Done(decisions) => folded.extend(decisions),
       Asked::LookAgain(ordinal) => newest = newest.max(Some(ordinal)),
       Asked::Waits => settling = Settling::Waits,
       Asked::Over => return Ok(Settling::Over),
     }
+  }
+  // What goes together is decided in turns: it is taken in as it stands in the log.
+  folded.sort_by_key(|decision| decision.last_ordinal());
+  for decision in folded {
+    fold(&mut desk.progress, &decision);
   }
   if let Some(ordinal) = newest {
     refresh(desk, ordinal).await?;
@@ -169,38 +127,24 @@ async fn make(desk: &mut Desk<'_>, group: Vec<Planned>) -> Result<Settling, Fail
   Ok(settling)
 }
 
-fn ask(is: Execution, call: &Planned, seen: i64) -> CallAsked {
-  CallAsked {
-    job: is.job,
-    execution: is.execution,
-    step: call.step,
-    index: call.index,
-    call: call.id,
-    tool: call.tool.clone(),
-    class: call.class,
-    action: call.action.clone(),
-    limit_millis: i64::try_from(call.limit.as_millis()).unwrap_or(i64::MAX),
-    seen,
-    // Cards are for tasks: a turn of a conversation holds nothing that needs one.
-    gate: None,
-  }
-}
-
-async fn make_one(turn: &Turn, call: Planned, sent: Sent, sent_at: i64) -> Result<Asked, Failure> {
+async fn make_one(at: (&Turn, &Progress), call: Planned, sent: Sent, sent_at: i64) -> Result<Asked, Failure> {
+  let (turn, _) = at;
   if !guards::on(Guard::EffectBeforePermit) {
-    let outcome = carry_out(turn, &call, sent_at).await?;
+    let outcome = carry_out(at, &call, sent_at).await?;
     return Ok(Asked::Done(sent.decided().await.into_iter().chain(outcome).collect()));
   }
   let Some(decision) = sent.decided().await else { return Ok(Asked::Over) };
-  let permitted = decision.events.iter().any(
-    |recorded| matches!(&recorded.event, Event::Call(call::Event::CallStarted(started)) if started.call == call.id && started.execution == turn.is.execution),
-  );
-  if permitted {
-    let outcome = carry_out(turn, &call, sent_at).await?;
+  let begins =
+    |event: &Event| matches!(event, Event::Call(call::Event::CallStarted(started)) if started.call == call.id && started.execution == turn.is.execution);
+  let fails = |event: &Event| matches!(event, Event::Call(call::Event::CallFailed(failed)) if failed.call == call.id);
+  let has = |is: &dyn Fn(&Event) -> bool| decision.events.iter().any(|recorded| is(&recorded.event));
+  // An order that can't be given fails as it begins.
+  if has(&begins) && !has(&fails) {
+    let outcome = carry_out(at, &call, sent_at).await?;
     return Ok(Asked::Done(std::iter::once(decision).chain(outcome).collect()));
   }
   Ok(match refusal(&decision).as_deref() {
-    // Skipped.
+    // Skipped, held, or over as it began.
     None => Asked::Done(vec![decision]),
     Some(reason::CALL_SETTLED | reason::CALL_STARTED | reason::CALL_OPEN | reason::CALL_OUT_OF_ORDER | reason::NO_SUCH_CALL) => {
       Asked::LookAgain(decision.last_ordinal())
@@ -212,10 +156,27 @@ async fn make_one(turn: &Turn, call: Planned, sent: Sent, sent_at: i64) -> Resul
 }
 
 /// Makes a permitted call and reports its outcome; the decision on the report.
-async fn carry_out(turn: &Turn, call: &Planned, sent_at: i64) -> Result<Option<Arc<Decision>>, Failure> {
-  let Plan::Make { tool, arguments } = &call.plan else {
-    let Plan::Refuse { code, why } = &call.plan else { return Ok(None) };
-    return report(&turn.worker, turn.is, call.id, failed(code, why)).await;
+async fn carry_out(at: (&Turn, &Progress), call: &Planned, sent_at: i64) -> Result<Vec<Arc<Decision>>, Failure> {
+  let (turn, progress) = at;
+  let (tool, arguments) = match &call.plan {
+    Plan::Make { tool, arguments } => (tool, arguments),
+    Plan::Refuse { code, why } => return Ok(report(&turn.worker, turn.is, call.id, failed(code, why)).await?.into_iter().collect()),
+    Plan::Inner { inner: Inner::Order, .. } => return Ok(Vec::new()),
+    Plan::Inner { inner, arguments } => {
+      if call.class == Class::Contained {
+        turn.contained.lock().push(call.id);
+      }
+      let decided = Mutex::default();
+      let at = At { worker: &turn.worker, is: turn.is, call: call.id, decided: &decided };
+      let reported = match timeout(call.limit, inner.call(at, progress, arguments)).await {
+        Ok(Ok(parts)) => Reported { outcome: Outcome::Returned, code: String::new(), parts: bounded(&turn.worker, turn.is, call.id, parts).await },
+        Ok(Err(error)) => of_error(call.class, &error),
+        Err(_) => timed_out(call.class),
+      };
+      let reported = report(&turn.worker, turn.is, call.id, reported).await?;
+      turn.contained.lock().retain(|other| *other != call.id);
+      return Ok(decided.into_inner().into_iter().chain(reported).collect());
+    }
   };
   if call.class == Class::Contained {
     turn.contained.lock().push(call.id);
@@ -237,7 +198,7 @@ async fn carry_out(turn: &Turn, call: &Planned, sent_at: i64) -> Result<Option<A
     Box::pin(made.finish()).await
   };
   turn.contained.lock().retain(|other| *other != call.id);
-  decision
+  Ok(decision?.into_iter().collect())
 }
 
 /// A permitted call on its way.
@@ -261,7 +222,7 @@ struct Reported {
 
 impl Made {
   async fn finish(self) -> Result<Option<Arc<Decision>>, Failure> {
-    let context = Context { agent: self.is.agent, job: self.is.job, conversation: self.is.conversation, execution: self.is.execution, call: self.id };
+    let context = context(self.is, self.id);
     let called = async {
       // Directly before the first byte: nothing that can wait stands between this and the call.
       let age = self.worker.boot.millis() - self.sent_at;
@@ -271,49 +232,49 @@ impl Made {
       Some(self.tool.call(&context, &self.arguments).await)
     };
     let reported = match timeout(self.limit, called).await {
-      Ok(Some(Ok(parts))) => Reported { outcome: Outcome::Returned, code: String::new(), parts: self.bounded(parts).await },
-      Ok(Some(Err(error))) => self.of_error(&error),
+      Ok(Some(Ok(parts))) => Reported { outcome: Outcome::Returned, code: String::new(), parts: bounded(&self.worker, self.is, self.id, parts).await },
+      Ok(Some(Err(error))) => of_error(self.class, &error),
       Ok(None) => failed("PERMIT_EXPIRED", "It was not begun in time, and not done."),
-      Err(_) => self.timed_out(),
+      Err(_) => timed_out(self.class),
     };
     report(&self.worker, self.is, self.id, reported).await
   }
+}
 
-  fn of_error(&self, error: &Error) -> Reported {
-    match error.outcome() {
-      Outcome::Failed | Outcome::Returned => failed(error.code(), &error.to_string()),
-      // A read whose outcome nobody knows did nothing.
-      Outcome::Unknown if self.class == Class::Repeatable => failed("FAILED", &error.to_string()),
-      Outcome::Unknown => unknown(),
-    }
+fn of_error(class: Class, error: &Error) -> Reported {
+  match error.outcome() {
+    Outcome::Failed | Outcome::Returned => failed(error.code(), &error.to_string()),
+    // A read whose outcome nobody knows did nothing.
+    Outcome::Unknown if class == Class::Repeatable => failed("FAILED", &error.to_string()),
+    Outcome::Unknown => unknown(),
   }
+}
 
-  fn timed_out(&self) -> Reported {
-    match self.class {
-      Class::Repeatable => failed("TIMED_OUT", "It took too long and was broken off."),
-      Class::Contained | Class::External => unknown(),
-    }
+fn timed_out(class: Class) -> Reported {
+  match class {
+    Class::Repeatable => failed("TIMED_OUT", "It took too long and was broken off."),
+    Class::Contained | Class::External => unknown(),
   }
+}
 
-  /// Parts as a record can carry them; the whole of a longer one is kept as a blob.
-  async fn bounded(&self, parts: Vec<ResultPart>) -> Vec<ResultPart> {
-    let mut room = RESULT_TEXT_BYTES_MAX;
-    let mut bounded = Vec::with_capacity(parts.len());
-    for mut part in parts {
-      if part.text.len() > room {
-        let whole = Bytes::from(part.text.clone());
-        match timeout(KEEP_MAX, again(|| self.worker.history.keep(self.is.agent, whole.clone()))).await {
-          Ok(Ok(blob)) => part.blob = Some(blob),
-          Ok(Err(error)) => tracing::warn!(call.id = %self.id, error = &error as &dyn std::error::Error, "a long result is kept only in part"),
-          Err(_) => tracing::warn!(call.id = %self.id, "a long result could not be kept in time, and is kept only in part"),
-        }
-        part.text.truncate(part.text.floor_char_boundary(room));
+/// Parts as a record can carry them; the whole of a longer one is kept as a blob.
+async fn bounded(worker: &Worker, is: Execution, call: CallId, parts: Vec<ResultPart>) -> Vec<ResultPart> {
+  let mut room = RESULT_TEXT_BYTES_MAX;
+  let mut bounded = Vec::with_capacity(parts.len());
+  for mut part in parts {
+    if part.text.len() > room {
+      let whole = Bytes::from(part.text.clone());
+      match timeout(KEEP_MAX, again(|| worker.history.keep(is.agent, whole.clone()))).await {
+        Ok(Ok(blob)) => part.blob = Some(blob),
+        Ok(Err(error)) => tracing::warn!(call.id = %call, error = &error as &dyn std::error::Error, "a long result is kept only in part"),
+        Err(_) => tracing::warn!(call.id = %call, "a long result could not be kept in time, and is kept only in part"),
       }
-      room -= part.text.len();
-      bounded.push(part);
+      part.text.truncate(part.text.floor_char_boundary(room));
     }
-    bounded
+    room -= part.text.len();
+    bounded.push(part);
   }
+  bounded
 }
 
 fn failed(code: &str, why: &str) -> Reported {

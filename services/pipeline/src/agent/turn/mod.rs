@@ -1,23 +1,26 @@
-//! One execution of a reply: asked for, granted, carried out, ended.
+//! One execution of a reply or a task: asked for, granted, carried out, ended.
 //!
 //! Invariants
 //! - Nothing is done before the `ExecutionStarted` that this process's own ask caused was read.
 //! - Whatever cuts it off (an end in the log, the attempt's limit, a stop of the process, a lost lease) drops the model request and what can be dropped at once.
 //! - An external call that has begun runs to its own end and is reported, also when its execution is over.
 //!
-//! Next: `work.rs`, then `request.rs` and `calls.rs`.
+//! Next: `work.rs` for replies and `task.rs` for tasks, then `request.rs`, `plan.rs` and `calls.rs`.
 
 mod calls;
 mod failure;
+mod plan;
 mod request;
+mod task;
 mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pa_domain::call::{CallOutcomeReported, Outcome};
-use pa_domain::execution::{self, ExecutionFailureReported, ExecutionLossReported, ExecutionStarted, ExecutionYieldReported, LossReason};
-use pa_domain::limits::REPLY_ATTEMPT_MILLIS;
+use pa_domain::execution::{self, ExecutionFailureReported, ExecutionLossReported, ExecutionStarted, ExecutionYieldReported, JobKind, LossReason};
+use pa_domain::limits::{DETAIL_CHARS_MAX, REPLY_ATTEMPT_MILLIS};
+use pa_domain::task::OutputLoopReported;
 use pa_domain::{AgentId, CallId, ConversationId, Event, Input, JobId, MessageId};
 use pa_eventlog::appender::{self, Prepared};
 use pa_eventlog::reader::Decision;
@@ -29,6 +32,7 @@ pub(super) use work::STEPS_MAX;
 
 use super::Worker;
 use super::asks::{Chain, refusal};
+use super::inner::Audience;
 use super::running::{Registered, Signals};
 use failure::Failure;
 
@@ -42,13 +46,13 @@ const REPORTS_MAX: Duration = Duration::from_secs(10);
 
 /// What an execution is.
 #[derive(Clone, Copy, Debug)]
-struct Execution {
-  agent: AgentId,
-  job: JobId,
-  execution: i32,
-  conversation: ConversationId,
-  reply: MessageId,
-  chain: Chain,
+pub(super) struct Execution {
+  pub(super) agent: AgentId,
+  pub(super) job: JobId,
+  pub(super) execution: i32,
+  pub(super) conversation: ConversationId,
+  pub(super) reply: MessageId,
+  pub(super) chain: Chain,
 }
 
 /// A granted execution in this process.
@@ -58,8 +62,10 @@ struct Turn {
   is: Execution,
   /// The decision that granted it.
   granted: Arc<Decision>,
-  /// When this attempt is over, by this process's own clock.
-  deadline: Instant,
+  /// When this attempt is over, by this process's own clock. A task has no limit (RUN-19).
+  deadline: Option<Instant>,
+  /// To whom tools are offered; known once it is read what the job is for.
+  audience: OnceLock<Audience>,
   /// Contained calls that have begun here and are not reported.
   contained: Mutex<Vec<CallId>>,
 }
@@ -73,6 +79,8 @@ enum End {
   Over,
   /// An external call's outcome is unknown: the job waits (RUN-18).
   Waits,
+  /// The model repeats itself (RUN-24).
+  Looped(String),
   Failed(Failure),
 }
 
@@ -99,7 +107,10 @@ async fn begin(worker: &Arc<Worker>, ask: Prepared, registered: &Registered) -> 
   let signals = &registered.signals;
   let (agent, job) = (signals.agent, signals.job);
   // The log's limit counts from the decision, so ours, from the ask, is over first.
-  let deadline = Instant::now() + Duration::from_millis(REPLY_ATTEMPT_MILLIS.unsigned_abs());
+  let deadline = match worker.queue.kind() {
+    JobKind::Reply => Some(Instant::now() + Duration::from_millis(REPLY_ATTEMPT_MILLIS.unsigned_abs())),
+    JobKind::Task => None,
+  };
   let decided = async {
     let sent = worker.asks.send(vec![ask]).await?.into_iter().next();
     Ok::<_, appender::Error>(match sent {
@@ -129,7 +140,7 @@ async fn begin(worker: &Arc<Worker>, ask: Prepared, registered: &Registered) -> 
   signals.start(started.execution, granted.last_ordinal());
   worker.leases.started(job, started.execution);
   let is = Execution { agent, job, execution: started.execution, conversation: started.conversation, reply: started.reply, chain };
-  Some(Turn { worker: Arc::clone(worker), signals: Arc::clone(signals), is, granted, deadline, contained: Mutex::default() })
+  Some(Turn { worker: Arc::clone(worker), signals: Arc::clone(signals), is, granted, deadline, audience: OnceLock::new(), contained: Mutex::default() })
 }
 
 /// The start of the job's execution in a decision, and the chain that follows from it.
@@ -152,12 +163,30 @@ fn grant(decision: &Decision, job: JobId) -> Option<(ExecutionStarted, Chain)> {
 }
 
 impl Turn {
+  /// What the job is.
+  fn kind(&self) -> JobKind {
+    self.worker.queue.kind()
+  }
+
+  /// To whom tools are offered. Before it is known, to those who get the least.
+  fn audience(&self) -> Audience {
+    self.audience.get().copied().unwrap_or(Audience::Result)
+  }
+
+  async fn work(&self) -> End {
+    let end = match self.kind() {
+      JobKind::Reply => work::attempt(self).await,
+      JobKind::Task => task::attempt(self).await,
+    };
+    end.unwrap_or_else(End::Failed)
+  }
+
   async fn carry_out(&self) {
     let begun = Instant::now();
     let end = tokio::select! {
       biased;
       cut = self.cut() => Err(cut),
-      end = work::work(self) => Ok(end),
+      end = self.work() => Ok(end),
     };
     self.worker.pieces.step(self.is.agent, self.is.conversation, None);
     tracing::debug!(agent.id = %self.is.agent, job.id = %self.is.job, execution = self.is.execution, end = ?end, "a turn is over");
@@ -173,7 +202,7 @@ impl Turn {
       () = self.signals.ended(self.is.execution) => Cut::Over,
       () = self.signals.lease_lost.cancelled() => Cut::LeaseLost,
       () = self.worker.stop.cancelled() => Cut::Stopping,
-      () = sleep_until(self.deadline) => Cut::TimeLimit,
+      () = async { match self.deadline { Some(deadline) => sleep_until(deadline).await, None => std::future::pending().await } } => Cut::TimeLimit,
     }
   }
 
@@ -189,8 +218,12 @@ impl Turn {
       Ok(End::Waits) => self.tell(ExecutionYieldReported { job, execution }).await,
       Err(Cut::Stopping) => self.give_back().await,
       Err(Cut::TimeLimit) => self.tell(ExecutionLossReported { job, execution, reason: LossReason::TimeLimit }).await,
+      Ok(End::Looped(detail)) => {
+        let detail = detail.chars().take(DETAIL_CHARS_MAX).collect();
+        self.tell(OutputLoopReported { task: job.into(), execution, detail }).await;
+      }
       Ok(End::Failed(failure)) => {
-        tracing::warn!(agent.id = %self.is.agent, job.id = %job, code = failure.code, detail = failure.detail, "a reply failed");
+        tracing::warn!(agent.id = %self.is.agent, job.id = %job, code = failure.code, detail = failure.detail, "a job failed");
         self.tell(ExecutionFailureReported { job, execution, code: failure.code.to_owned(), detail: failure.detail }).await;
       }
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use pa_domain::execution::ModelCall;
+use pa_domain::execution::{JobKind, ModelCall};
 use pa_domain::{AgentId, MessageId, Timestamp};
 use pa_eventlog::pieces::{Piece, Pieces};
 use pa_model::{Answer, Delta, Finish, Model, Request, Tool};
 
 use super::Turn;
 use crate::agent::models::{recorded, wished};
-use crate::agent::prompt::{Prompt, VERSION};
+use crate::agent::prompt::Prompt;
 
 /// Attempts of one execution that are told apart; beyond it nothing more is shown while it is written.
 const ATTEMPTS_MAX: i32 = 1_000;
@@ -22,12 +22,15 @@ pub(super) struct Stream {
   execution: i32,
   number: i32,
   offset_utf16: i64,
+  /// A task writes no reply: what it wrote is shown step by step.
+  shown: bool,
 }
 
 impl Stream {
   pub(super) fn new(turn: &Turn) -> Self {
     let is = turn.is;
-    Self { pieces: Arc::clone(&turn.worker.pieces), agent: is.agent, reply: is.reply, execution: is.execution, number: 0, offset_utf16: 0 }
+    let pieces = Arc::clone(&turn.worker.pieces);
+    Self { pieces, agent: is.agent, reply: is.reply, execution: is.execution, number: 0, offset_utf16: 0, shown: turn.kind() == JobKind::Reply }
   }
 
   /// Begins a new attempt; what was shown before goes.
@@ -54,7 +57,7 @@ impl Stream {
   }
 
   fn publish(&self, text: String) {
-    if self.number < ATTEMPTS_MAX {
+    if self.shown && self.number < ATTEMPTS_MAX {
       let attempt = self.execution.saturating_mul(ATTEMPTS_MAX).saturating_add(self.number);
       self.pieces.publish(self.agent, &Piece { message: self.reply, attempt, offset_utf16: self.offset_utf16, text: text.into() });
     }
@@ -71,13 +74,14 @@ pub(super) async fn request(
 ) -> Result<(Answer, ModelCall), pa_model::Error> {
   let (tools, effort) = offered;
   let effort = model.config().effort_for(wished(effort));
-  let request = Request { messages: prompt.messages, tools, effort, deadline: Some(turn.deadline), ..Request::default() };
+  let request = Request { messages: prompt.messages, tools, effort, deadline: turn.deadline, ..Request::default() };
   stream.begin();
   let started = turn.worker.clock.now();
   let mut sink = |delta| stream.take(delta);
   let answer = model.stream(&request, &mut sink).await?;
   let call = ModelCall {
     parts: prompt.parts.recorded(),
+    prompt_version: prompt.version.to_owned(),
     tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
     effort: recorded(effort),
     ..record(model, &answer, (started, turn.worker.clock.now()))
@@ -92,7 +96,7 @@ fn record(model: &dyn Model, answer: &Answer, (started_ms, ended_ms): (Timestamp
   ModelCall {
     model: answer.model.clone().unwrap_or_else(|| config.name.clone()),
     effort: pa_domain::settings::Effort::Fast,
-    prompt_version: VERSION.to_owned(),
+    prompt_version: String::new(),
     parts: Vec::new(),
     tools: Vec::new(),
     finish: match answer.finish {

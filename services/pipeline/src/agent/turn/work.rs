@@ -1,26 +1,28 @@
-//! What a turn does: reads what the prompt needs, settles open calls, asks the model, records what it said, until the reply stands.
+//! What the turn of a message or a result does: reads what the prompt needs, settles open calls, asks the model, records what it said, until the reply stands.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{try_join, try_join3};
+use futures::future::{try_join, try_join4};
 use pa_domain::codes::{notice, reason};
-use pa_domain::execution::{self, FinishAsked, ModelCall, StepReported, ToolCall};
+use pa_domain::execution::{self, FinishAsked, JobKind, ModelCall, StepReported, ToolCall};
 use pa_domain::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
 use pa_domain::{Event, MessageId};
 use pa_eventlog::reader::Decision;
 use pa_model::{Answer, Disposition, Finish, Model, Tool, estimate_tokens};
-use pa_projections::conversation::Turn as Said;
+use pa_projections::conversation::{EntryKind, Role, Turn as Said};
 use pa_projections::settings::Settings;
 use pa_tools::Place;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::calls::{self, Settling};
 use super::failure::Failure;
+use super::plan::offers;
 use super::request::{Stream, request};
 use super::{End, Turn};
 use crate::agent::asks::refusal;
-use crate::agent::ports::PortError;
+use crate::agent::inner::{self, Audience};
+use crate::agent::ports::{PortError, TaskLine};
 use crate::agent::progress::Progress;
 use crate::agent::prompt::{File, Handling, Material, TURNS_MAX, assemble, handling, history_tokens_max, turn_tokens};
 
@@ -31,6 +33,9 @@ const AGAIN_AFTER: Duration = Duration::from_millis(300);
 /// A failure of the model so near the attempt's end is the end of the attempt.
 const NEAR_END: Duration = Duration::from_millis(100);
 
+/// Tasks in a prompt: what a person has going on; the rest is listed by a tool.
+const TASKS_MAX: u32 = 20;
+
 /// Steps of one reply at most: no work is cut by it (RUN-19, RUN-20), since no model takes so many within an attempt's four minutes unless it runs in circles; then
 /// each step would make record and prompt longer and cost money.
 pub(in crate::agent) const STEPS_MAX: i32 = 500;
@@ -39,26 +44,20 @@ pub(in crate::agent) const STEPS_MAX: i32 = 500;
 pub(super) struct Desk<'t> {
   pub(super) turn: &'t Turn,
   pub(super) progress: Progress,
-  settings: Option<Settings>,
-  model: Arc<dyn Model>,
+  pub(super) settings: Option<Settings>,
+  pub(super) model: Arc<dyn Model>,
   said: Vec<Said>,
   files: Vec<File>,
-  tools: Arc<[Tool]>,
+  tasks: Vec<TaskLine>,
+  pub(super) tools: Arc<[Tool]>,
   /// Percent of the window for history; less after the model found the prompt too long.
-  history_percent: u8,
-  /// The last answer had no words.
-  words_wanted: bool,
+  pub(super) history_percent: u8,
+  /// The last answer had no words, or of a task no end: the next one is asked for without tools.
+  pub(super) words_wanted: bool,
 }
 
 /// Carries out a turn.
-pub(super) async fn work(turn: &Turn) -> End {
-  match attempt(turn).await {
-    Ok(end) => end,
-    Err(failure) => End::Failed(failure),
-  }
-}
-
-async fn attempt(turn: &Turn) -> Result<End, Failure> {
+pub(super) async fn attempt(turn: &Turn) -> Result<End, Failure> {
   let mut desk = Box::pin(read(turn)).await?;
   let mut stream = Stream::new(turn);
   loop {
@@ -87,26 +86,63 @@ async fn read(turn: &Turn) -> Result<Desk<'_>, Failure> {
     // The settings choose the model, and are read beside the history: that is as long as any model takes it, and a prompt takes its own model's share.
     let tokens_max = history_tokens_max(worker.models.context_tokens_max(), worker.config.history_percent);
     let earlier = async { if is.execution > 1 { recorded(turn).await } else { Ok(Progress::new(is.job)) } };
-    try_join3(earlier, again(|| worker.history.settings(is.agent)), read_turns(turn, tokens_max)).await
+    let settings = again(|| worker.history.settings(is.agent));
+    let tasks = again(|| worker.history.tasks(is.agent, TASKS_MAX));
+    try_join4(earlier, settings, read_turns(turn, tokens_max), tasks).await
   };
-  let ((mut progress, settings, said), ()) = try_join(material, reach(turn, turn.granted.last_ordinal())).await?;
-  let model = Arc::clone(worker.models.get(settings.as_ref().map_or("", |settings| settings.model.as_str())));
+  let ((mut progress, settings, said, tasks), ()) = try_join(material, reach(turn, turn.granted.last_ordinal())).await?;
+  let model = model(turn, settings.as_ref());
   fold(&mut progress, &turn.granted);
+  let audience = match said.first().map(|said| (said.message.kind, said.message.role)) {
+    Some((EntryKind::Report, _)) => Audience::Result,
+    Some((_, Role::Person)) => Audience::Person,
+    Some(_) | None => Audience::Owner,
+  };
+  turn.audience.get_or_init(|| audience);
+  let tasks = match audience {
+    Audience::Owner => tasks,
+    Audience::Person | Audience::Result | Audience::Task => Vec::new(),
+  };
   let files = read_files(turn, &said, model.config().sees_pictures).await;
-  let offered = worker.tools.at(Place::Conversation);
-  let tools =
-    offered.map(|tool| Tool { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters: Arc::new(tool.parameters()) }).collect();
-  Ok(Desk { turn, progress, settings, model, said, files, tools, history_percent: worker.config.history_percent, words_wanted: false })
+  Ok(Desk { turn, progress, settings, model, said, files, tasks, tools: tools(turn), history_percent: worker.config.history_percent, words_wanted: false })
 }
 
-async fn reach(turn: &Turn, ordinal: i64) -> Result<(), PortError> {
+impl<'t> Desk<'t> {
+  /// The desk of a task.
+  pub(super) fn of_task(turn: &'t Turn, progress: Progress, settings: Option<Settings>) -> Self {
+    let (model, history_percent) = (model(turn, settings.as_ref()), turn.worker.config.history_percent);
+    let (said, files, tasks) = (Vec::new(), Vec::new(), Vec::new());
+    Self { turn, progress, settings, model, said, files, tasks, tools: tools(turn), history_percent, words_wanted: false }
+  }
+}
+
+fn model(turn: &Turn, settings: Option<&Settings>) -> Arc<dyn Model> {
+  Arc::clone(turn.worker.models.get(settings.map_or("", |settings| settings.model.as_str())))
+}
+
+/// What is offered, fixed for the execution (CAP-24).
+fn tools(turn: &Turn) -> Arc<[Tool]> {
+  let tool =
+    |tool: &Arc<dyn pa_tools::Tool>| Tool { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters: Arc::new(tool.parameters()) };
+  let places = [Place::Conversation, Place::Task];
+  let given: Vec<Tool> = places
+    .into_iter()
+    .filter(|place| (*place == Place::Task) == (turn.kind() == JobKind::Task))
+    .flat_map(|place| turn.worker.tools.at(place))
+    .filter(|tool| offers(turn, tool.as_ref()))
+    .map(tool)
+    .collect();
+  given.into_iter().chain(inner::offered(turn.audience())).collect()
+}
+
+pub(super) async fn reach(turn: &Turn, ordinal: i64) -> Result<(), PortError> {
   while !again(|| turn.worker.history.reached(turn.is.agent, ordinal, READ_MODEL_WAIT)).await? {
     tracing::debug!(agent.id = %turn.is.agent, ordinal, "the read model is behind a running turn");
   }
   Ok(())
 }
 
-async fn recorded(turn: &Turn) -> Result<Progress, PortError> {
+pub(super) async fn recorded(turn: &Turn) -> Result<Progress, PortError> {
   let events = again(|| turn.worker.history.record(turn.is.agent, turn.is.job)).await?;
   let mut progress = Progress::new(turn.is.job);
   for recorded in events {
@@ -183,8 +219,9 @@ async fn ask_model(desk: &mut Desk<'_>, stream: &mut Stream) -> Result<Option<(A
     now: turn.worker.clock.now(),
     turns: &desk.said,
     files: &desk.files,
+    tasks: &desk.tasks,
     steps: &desk.progress.steps,
-    tools_tokens: tools.iter().map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string())).sum(),
+    tools_tokens: tools_tokens(&tools),
     words_wanted: desk.words_wanted,
   });
   let effort = desk.settings.as_ref().map_or_else(Default::default, |settings| settings.effort);
@@ -198,12 +235,20 @@ async fn ask_model(desk: &mut Desk<'_>, stream: &mut Stream) -> Result<Option<(A
       Ok(None)
     }
     Err(error) => {
-      if matches!(error.disposition(), Disposition::Retry { .. }) && Instant::now() + NEAR_END >= turn.deadline {
-        sleep_until(turn.deadline + NEAR_END).await;
+      if let Some(deadline) = turn.deadline
+        && matches!(error.disposition(), Disposition::Retry { .. })
+        && Instant::now() + NEAR_END >= deadline
+      {
+        sleep_until(deadline + NEAR_END).await;
       }
       Err(Failure::of_model(&error))
     }
   }
+}
+
+/// What offered tools take of the window.
+pub(super) fn tools_tokens(tools: &[Tool]) -> usize {
+  tools.iter().map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.parameters.to_string())).sum()
 }
 
 /// An answer without words and calls: recorded, and asked for once more without tools (BB-29).
@@ -232,7 +277,7 @@ async fn record(desk: &mut Desk<'_>, answer: Answer, model_call: ModelCall) -> R
   report_step(desk, model_call, answer.text, calls).await
 }
 
-async fn report_step(desk: &mut Desk<'_>, model_call: ModelCall, text: String, calls: Vec<ToolCall>) -> Result<Option<End>, Failure> {
+pub(super) async fn report_step(desk: &mut Desk<'_>, model_call: ModelCall, text: String, calls: Vec<ToolCall>) -> Result<Option<End>, Failure> {
   let is = desk.turn.is;
   let step = StepReported { job: is.job, execution: is.execution, step: desk.progress.next_step(), model_call, text: bounded(text).0, calls };
   decided(desk, step).await
@@ -249,24 +294,33 @@ async fn finish(desk: &mut Desk<'_>, answer: Answer, model_call: ModelCall) -> R
 
 /// Appends what the model said and takes in what was decided on it.
 async fn decided(desk: &mut Desk<'_>, input: impl Into<pa_domain::Input>) -> Result<Option<End>, Failure> {
+  match decided_on(desk, input).await? {
+    (None, Some(refused)) if refused == reason::TEXT_TOO_LONG => Err(Failure::new(notice::FAILED, "the reply is too long")),
+    (end, _) => Ok(end),
+  }
+}
+
+/// The same, with the reason if it was refused and there is something to do about it.
+pub(super) async fn decided_on(desk: &mut Desk<'_>, input: impl Into<pa_domain::Input>) -> Result<(Option<End>, Option<String>), Failure> {
   let turn = desk.turn;
-  let Some(decision) = turn.worker.asks.ask(turn.is.agent, turn.is.chain, input).await? else { return Ok(Some(End::Over)) };
+  let Some(decision) = turn.worker.asks.ask(turn.is.agent, turn.is.chain, input).await? else { return Ok((Some(End::Over), None)) };
   fold(&mut desk.progress, &decision);
   let finished = decision.events.iter().any(|recorded| matches!(&recorded.event, Event::Execution(execution::Event::ExecutionFinished(_))));
   if finished {
-    return Ok(Some(End::Finished));
+    return Ok((Some(End::Finished), None));
   }
-  match refusal(&decision).as_deref() {
-    None => Ok(None),
+  let refused = refusal(&decision);
+  match refused.as_deref() {
+    None | Some(reason::TEXT_TOO_LONG) => Ok((None, refused)),
     // Something was recorded that this turn has not seen, or a call is open: it goes on from the record.
     Some(reason::FINISH_TOO_EARLY | reason::STEP_RECORDED | reason::STEP_OUT_OF_ORDER) => {
       refresh(desk, decision.last_ordinal()).await?;
-      Ok(None)
+      Ok((None, refused))
     }
     Some(refused @ reason::VALUE_INVALID) => Err(Failure::new(notice::FAILED, format!("what the model said was refused: {refused}"))),
     Some(reason::TEXT_EMPTY) => Err(Failure::new(notice::MODEL_SAID_NOTHING, "the model's words were none")),
     // The execution is over, or the agent is set aside: either way nothing of this turn counts any more.
-    Some(_) => Ok(Some(End::Over)),
+    Some(_) => Ok((Some(End::Over), None)),
   }
 }
 
@@ -279,7 +333,7 @@ pub(super) async fn refresh(desk: &mut Desk<'_>, ordinal: i64) -> Result<(), Por
 }
 
 /// Text as it can be stored, and whether something was cut off.
-fn bounded(text: String) -> (String, bool) {
+pub(super) fn bounded(text: String) -> (String, bool) {
   let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
   let kept = text.floor_char_boundary(MESSAGE_TEXT_BYTES_MAX);
   if kept == text.len() { (text, false) } else { (text[..kept].to_owned(), true) }
