@@ -12,6 +12,7 @@ use pa_eventlog::kafka;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+use crate::tools::Tools;
 use crate::variables;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -27,6 +28,7 @@ pub struct Config {
   pub model: Model,
   pub rehearsal: Rehearsal,
   pub agent: Agent,
+  pub tools: Tools,
   pub observe: Observe,
   #[cfg(feature = "testing")]
   #[serde(default)]
@@ -178,6 +180,8 @@ impl Config {
     config.model.api_key = from_file(config.model.api_key, &config.model.api_key_file).context("read the file of the model's key")?;
     config.data.master_key = from_file(config.data.master_key, &config.data.master_key_file).context("read the master key's file")?;
     config.kafka.password = from_file(config.kafka.password, &config.kafka.password_file).context("read the file of Kafka's password")?;
+    let web = &mut config.tools.web;
+    web.search_key = from_file(web.search_key.clone(), &web.search_key_file).context("read the file of the search engine's key")?;
     config.validate()?;
     Ok(config)
   }
@@ -200,6 +204,7 @@ impl Config {
     ensure!((1..=90).contains(&model.history_percent), "model.history_percent must lie between 1 and 90");
     ensure!(self.agent.replies_max > 0, "agent.replies_max must be at least 1");
     ensure!(self.agent.tasks_max > 0, "agent.tasks_max must be at least 1");
+    self.tools.web.validate()?;
     let owner_token = self.data.owner_token.expose_secret();
     ensure!(owner_token.is_empty() || owner_token.len() >= 16, "PA_OWNER_TOKEN must have at least 16 characters");
     self.edge()?.validate().map_err(|error| anyhow!("PA_LISTEN, PA_PUBLIC_URL or PA_ALLOW_INSECURE: {error}"))

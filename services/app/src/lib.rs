@@ -15,6 +15,7 @@ mod readiness;
 mod roles;
 mod signals;
 mod storage;
+mod tools;
 mod up;
 mod variables;
 mod wire;

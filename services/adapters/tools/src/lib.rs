@@ -22,4 +22,4 @@ pub use history::{HistoryTool, OldMessage, OldPage, OlderMessages};
 pub use pa_domain::canonical::{NotCanonical, canonical};
 pub use registry::{Ambiguous, Tools};
 pub use tool::{Context, Error, Place, Tool, arguments};
-pub use web::{Allow, Engine, FetchTool, Names, NotAnEntry, NotOffered, SearchConfig, SearchTool, SystemNames};
+pub use web::{Allow, Engine, FetchTool, Names, NotAnEntry, NotOffered, SearchConfig, SearchTool, SystemNames, UnknownEngine};

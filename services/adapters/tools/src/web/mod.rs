@@ -16,7 +16,7 @@ mod tests;
 pub use address::{Allow, NotAnEntry};
 pub use fetch::FetchTool;
 pub use resolve::{Names, SystemNames};
-pub use search::{Engine, NotOffered, SearchConfig, SearchTool};
+pub use search::{Engine, NotOffered, SearchConfig, SearchTool, UnknownEngine};
 
 /// How we introduce ourselves.
 const USER_AGENT: &str = concat!("personal-agent/", env!("CARGO_PKG_VERSION"));

@@ -1,17 +1,16 @@
 //! The engines: how each is asked, and what it answers. Only what all of them give is used.
 
 use std::fmt;
+use std::str::FromStr;
 
 use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Found, SAID_CHARS_MAX, TITLE_CHARS_MAX};
 
 /// A search engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
   /// The Brave Search API.
   Brave,
@@ -28,6 +27,24 @@ impl fmt::Display for Engine {
       Self::Searxng => "SearXNG",
       Self::Tavily => "Tavily",
     })
+  }
+}
+
+/// A name that is no engine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engines are brave, searxng or tavily")]
+pub struct UnknownEngine;
+
+impl FromStr for Engine {
+  type Err = UnknownEngine;
+
+  fn from_str(name: &str) -> Result<Self, UnknownEngine> {
+    match name.to_ascii_lowercase().as_str() {
+      "brave" => Ok(Self::Brave),
+      "searxng" => Ok(Self::Searxng),
+      "tavily" => Ok(Self::Tavily),
+      _ => Err(UnknownEngine),
+    }
   }
 }
 

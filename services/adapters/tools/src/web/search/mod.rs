@@ -21,7 +21,7 @@ use super::{USER_AGENT, body};
 use crate::tool::arguments;
 use crate::{Context, Error, Place, Tool};
 
-pub use engines::Engine;
+pub use engines::{Engine, UnknownEngine};
 
 /// Engines answer within a second or two.
 const SEARCH_MAX: Duration = Duration::from_secs(20);
@@ -101,23 +101,39 @@ struct Arguments {
   count: Option<u8>,
 }
 
-impl SearchTool {
-  /// The tool, if there is an engine for it.
+impl SearchConfig {
+  /// Whether there is a search with it.
   ///
   /// # Errors
-  /// [`NotOffered`].
-  pub fn new(config: &SearchConfig) -> Result<Self, NotOffered> {
-    let engine = config.engine.ok_or(NotOffered::NoEngine)?;
-    let key = config.api_key.expose_secret().trim();
+  /// [`NotOffered`] says why not.
+  pub fn check(&self) -> Result<(), NotOffered> {
+    self.parsed().map(|_| ())
+  }
+
+  /// The engine, its address and its key.
+  fn parsed(&self) -> Result<(Engine, Url, &str), NotOffered> {
+    let engine = self.engine.ok_or(NotOffered::NoEngine)?;
+    let key = self.api_key.expose_secret().trim();
     if engine.needs_key() && key.is_empty() {
       return Err(NotOffered::NoKey { engine });
     }
     if reqwest::header::HeaderValue::from_str(key).is_err() {
       return Err(NotOffered::BadKey);
     }
-    let given = config.base_url.trim().trim_end_matches('/');
+    let given = self.base_url.trim().trim_end_matches('/');
     let base = if given.is_empty() { engine.usual_address().ok_or(NotOffered::NoAddress { engine })? } else { given };
     let base = Url::parse(base).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host()).ok_or(NotOffered::BadAddress)?;
+    Ok((engine, base, key))
+  }
+}
+
+impl SearchTool {
+  /// The tool, if there is an engine for it.
+  ///
+  /// # Errors
+  /// [`NotOffered`].
+  pub fn new(config: &SearchConfig) -> Result<Self, NotOffered> {
+    let (engine, base, key) = config.parsed()?;
     let client = Client::builder()
       .user_agent(USER_AGENT)
       .redirect(redirect::Policy::none())
