@@ -7,7 +7,7 @@ use pa_projections::usage::Span;
 use pa_projections::{audit, conversation, indicator, outputs, pending_actions, task_entries, tasks};
 use uuid::Uuid;
 
-use super::env::{Env, invalid};
+use super::env::{Env, invalid, refused};
 use super::past::{self, AsOf};
 use super::types::action::Action;
 use super::types::audit::{AuditConnection, AuditFilter};
@@ -91,9 +91,13 @@ impl Query {
     Ok(TaskConnection::of(page))
   }
 
-  /// One task.
-  async fn task(&self, context: &Context<'_>, id: ID, at_least: Option<Position>) -> Result<Option<Task>> {
+  /// One task, as it is. As it was (`asOf`) is answered with the error code `NOT_YET`: only conversations can be shown as of a time so far; a task's entries and the audit
+  /// log tell what happened, and when.
+  async fn task(&self, context: &Context<'_>, id: ID, at_least: Option<Position>, as_of: Option<AsOf>) -> Result<Option<Task>> {
     let env = Env::of(context);
+    if as_of.is_some() {
+      return Err(refused("NOT_YET", "a task can't be shown as of a time yet".to_owned()));
+    }
     let Ok(id) = id.parse::<TaskId>() else { return Ok(None) };
     env.at_least(at_least).await?;
     let row = tasks::one(&env.edge.reads, env.viewer.account, id).await.map_err(|error| env.failed(error))?;

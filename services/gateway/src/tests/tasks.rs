@@ -162,6 +162,8 @@ async fn a_task_is_read_with_its_entries_in_order_and_by_pages() {
   assert_eq!(tasks, json!({ "pageInfo": { "hasPreviousPage": true }, "nodes": [{ "title": "Second" }] }));
   let queued = world.ask(list, json!({ "filter": { "states": ["QUEUED"] } })).await["data"]["tasks"]["nodes"].clone();
   assert_eq!(queued, json!([{ "title": "Second" }]));
+  let past = world.ask("query($id: ID!) { task(id: $id, asOf: { position: \"3\" }) { title } }", json!({ "id": told.id })).await;
+  assert_eq!((&past["data"], &past["errors"][0]["extensions"]["code"]), (&Value::Null, &json!("NOT_YET")), "{past}");
   let both = world.ask("{ tasks(first: 1, last: 1) { nodes { id } } }", json!({})).await;
   assert_eq!(both["errors"][0]["extensions"]["code"], "VALUE_INVALID");
 }

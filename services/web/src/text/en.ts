@@ -303,6 +303,7 @@ export const en = {
   'action.field.type': 'Action',
 
   'file.preview': 'Preview {name}',
+  'file.noPreview': 'no preview yet',
   'file.previewFailed': 'The file can’t be shown just now.',
   'file.previewCut': 'Only the beginning is shown.',
 

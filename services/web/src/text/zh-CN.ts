@@ -305,6 +305,7 @@ export const zhCN: Dictionary = {
   'action.field.type': '动作',
 
   'file.preview': '预览 {name}',
+  'file.noPreview': '暂无预览',
   'file.previewFailed': '暂时无法显示此文件。',
   'file.previewCut': '仅显示开头部分。',
 

@@ -8,14 +8,15 @@ import { EyeIcon, FileIcon } from './icons';
 
 export type ShownFile = { id: string; name: string; mediaType: string; size: number; url: string };
 
-export function FileCards({ files }: { files: ShownFile[] }): ReactNode {
+/** `delivered`: what the agent hands over, of which the card also says when there is nothing to look at. */
+export function FileCards({ files, delivered = false }: { files: ShownFile[]; delivered?: boolean }): ReactNode {
   const { t } = useText();
   if (files.length === 0) return null;
   return (
     <ul className="files" aria-label={t('message.files')}>
       {files.map((file) => (
         <li key={file.id}>
-          <FileItem file={file} />
+          <FileItem file={file} delivered={delivered} />
         </li>
       ))}
     </ul>
@@ -23,10 +24,10 @@ export function FileCards({ files }: { files: ShownFile[] }): ReactNode {
 }
 
 /** One file: a picture, or a card with a preview where there is one. `small`: a card in any case. */
-export function FileItem({ file, small = false }: { file: ShownFile; small?: boolean }): ReactNode {
+export function FileItem({ file, small = false, delivered = false }: { file: ShownFile; small?: boolean; delivered?: boolean }): ReactNode {
   const picture = isPicture(file.mediaType);
   if (picture && !small) return <Picture file={file} />;
-  return picture || isText(file.mediaType) ? <PreviewedCard file={file} /> : <FileCard file={file} />;
+  return picture || isText(file.mediaType) ? <PreviewedCard file={file} /> : <FileCard file={file} unseen={delivered} />;
 }
 
 function PreviewedCard({ file }: { file: ShownFile }): ReactNode {
@@ -60,8 +61,8 @@ function Picture({ file }: { file: ShownFile }): ReactNode {
   );
 }
 
-export function FileCard({ file }: { file: ShownFile }): ReactNode {
-  const { size } = useText();
+export function FileCard({ file, unseen = false }: { file: ShownFile; unseen?: boolean }): ReactNode {
+  const { t, size } = useText();
   return (
     <a className="file-card" href={ownAddress(file.url)} download={file.name} target="_blank" rel="noopener noreferrer" data-testid="file">
       <span className="file-mark">
@@ -70,7 +71,10 @@ export function FileCard({ file }: { file: ShownFile }): ReactNode {
       </span>
       <span className="file-text">
         <b title={file.name}>{file.name}</b>
-        <small>{size(file.size)}</small>
+        <small>
+          {size(file.size)}
+          {unseen && ` · ${t('file.noPreview')}`}
+        </small>
       </span>
     </a>
   );

@@ -47,7 +47,7 @@ function AgentBubble({ row, draft }: Props): ReactNode {
           </>
         )}
       </article>
-      <FileCards files={message.attachments} />
+      <FileCards files={message.attachments} delivered />
       <ReplyEnd row={row} />
     </li>
   );

@@ -64,7 +64,7 @@ const Entry = memo(function Entry({ entry }: { entry: TaskEntry }): ReactNode {
         <li {...props}>
           <EntryHead label={t('entry.OUTPUT')} entry={entry} />
           {entry.text !== '' && <p>{entry.text}</p>}
-          <FileCards files={entry.attachments} />
+          <FileCards files={entry.attachments} delivered />
         </li>
       );
     case 'RESULT':

@@ -110,7 +110,7 @@ function OutputRow({ output }: { output: Output }): ReactNode {
   const { tasks } = usePage();
   return (
     <li data-testid="output" data-output={output.id}>
-      <FileItem file={output.file} small />
+      <FileItem file={output.file} small delivered />
       <p className="output-from">
         <button type="button" className="link" onClick={() => tasks.open(output.taskId)}>
           {output.taskTitle}
