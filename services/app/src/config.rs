@@ -212,7 +212,21 @@ impl Config {
 
   /// Kafka as the log; `None`: the log is embedded.
   pub fn kafka(&self) -> Option<kafka::Config> {
-    let kafka = Some(&self.kafka).filter(|kafka| !kafka.brokers.is_empty())?;
+    (!self.kafka.brokers.is_empty()).then(|| self.kafka_of(&self.kafka.brokers, &self.kafka.prefix))
+  }
+
+  /// A Kafka that is not the log's place yet, with the same ways in.
+  ///
+  /// # Errors
+  /// No brokers, or a prefix that no topic can have.
+  pub fn kafka_at(&self, brokers: &str, prefix: &str) -> Result<kafka::Config> {
+    ensure!(!brokers.is_empty(), "kafka:// lacks its HOST:PORT");
+    ensure!(!prefix.is_empty() && is_prefix(prefix), "the prefix {prefix:?} may hold letters, digits, points, dashes and underscores, 200 at most");
+    Ok(self.kafka_of(brokers, prefix))
+  }
+
+  fn kafka_of(&self, brokers: &str, prefix: &str) -> kafka::Config {
+    let kafka = &self.kafka;
     let security = kafka::Security {
       protocol: kafka.security_protocol.clone(),
       mechanism: kafka.sasl_mechanism.clone(),
@@ -224,7 +238,7 @@ impl Config {
       key_password: kafka.key_password.clone(),
     };
     let inputs_kept = Duration::from_secs(u64::from(self.log.inputs_kept_days) * 24 * 3600);
-    Some(kafka::Config { brokers: kafka.brokers.clone(), prefix: kafka.prefix.clone(), inputs_kept, security })
+    kafka::Config { brokers: brokers.to_owned(), prefix: prefix.to_owned(), inputs_kept, security }
   }
 
   /// How the outside reaches this process.
@@ -267,10 +281,13 @@ fn complaints(errors: figment::Error) -> String {
 }
 
 impl Kafka {
+/// What Kafka takes in a topic's name, with room for ours behind it.
+fn is_prefix(prefix: &str) -> bool {
+  prefix.len() <= 200 && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
   fn validate(&self) -> Result<()> {
-    // What Kafka takes in a topic's name, with room for ours behind it.
-    let fits = |prefix: &str| prefix.len() <= 200 && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    ensure!(fits(&self.prefix), "PA_KAFKA_PREFIX may hold letters, digits, points, dashes and underscores, 200 at most");
+    ensure!(is_prefix(&self.prefix), "PA_KAFKA_PREFIX may hold letters, digits, points, dashes and underscores, 200 at most");
     let known = ["", "plaintext", "ssl", "sasl_plaintext", "sasl_ssl"];
     ensure!(known.contains(&self.security_protocol.as_str()), "kafka.security_protocol must be plaintext, ssl, sasl_plaintext or sasl_ssl");
     let signs_in = self.security_protocol.starts_with("sasl");

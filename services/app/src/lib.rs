@@ -67,8 +67,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
 
 async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> {
   match command {
-    Command::Up => up::up(config).await.map(|()| ExitCode::SUCCESS),
-    Command::Run { roles } => up::run(config, roles).await.map(|()| ExitCode::SUCCESS),
+    Command::Up => Box::pin(up::up(config)).await.map(|()| ExitCode::SUCCESS),
+    Command::Run { roles } => Box::pin(up::run(config, roles)).await.map(|()| ExitCode::SUCCESS),
     Command::Rebuild { agent } => commands::rebuild::run(&config, agent).await,
     Command::Verify => Ok(commands::verify::run(&config).await),
     Command::Log { command: LogCommand::Tail(filter) } => commands::log::run(&config, &filter, true).await.map(|()| ExitCode::SUCCESS),
@@ -76,9 +76,9 @@ async fn dispatch(command: Command, config: config::Config) -> Result<ExitCode> 
     Command::Account { command } => account(&config, command).await.map(|()| ExitCode::SUCCESS),
     Command::Token { command } => token(&config, command).await.map(|()| ExitCode::SUCCESS),
     Command::Migrate => commands::migrate::run(&config).await.map(|()| ExitCode::SUCCESS),
-    Command::Log { command: LogCommand::Copy { .. } } => Ok(not_there("`pa log copy`", "a log keeps its kind and its partitions for now")),
-    Command::Backup { .. } => Ok(not_there("`pa backup`", "stop `pa` and copy the data folder whole, keys included")),
-    Command::Restore { .. } => Ok(not_there("`pa restore`", "put the copy of a data folder back while `pa` is stopped")),
+    Command::Log { command: LogCommand::Copy { to, partitions } } => commands::copy::run(&config, &to, partitions).await.map(|()| ExitCode::SUCCESS),
+    Command::Backup { dir } => commands::backup::run(&config, &dir).await.map(|()| ExitCode::SUCCESS),
+    Command::Restore { dir } => commands::restore::run(&config, &dir).await,
     Command::Doctor => Ok(not_there("`pa doctor`", "`/readyz` says what a running process waits for")),
   }
 }

@@ -9,6 +9,8 @@ use pa_domain::NodeId;
 use pa_eventlog::EventLog;
 use pa_store::data_dir::{self, DataDir};
 use pa_store::keys::{KeyRing, MasterKey};
+use pa_store::ops::log_identity;
+use pa_store::ops::moving::RESTORING;
 use pa_store::private_postgres::{self, PrivatePostgres};
 use pa_store::{Database, PgPool, Role};
 use secrecy::ExposeSecret;
@@ -27,7 +29,7 @@ pub(crate) struct Storage {
   pub(crate) keys: Arc<KeyRing>,
   pub(crate) log: Log,
   /// Held until the process ends.
-  _folder: Option<DataDir>,
+  folder: Option<DataDir>,
   node: NodeId,
   /// The private Postgres is this process's to stop: it owns the folder, or it is a tool that has started it.
   stop_postgres: bool,
@@ -131,7 +133,7 @@ impl Storage {
       signal = signals.next() => Err(signal.into()),
     };
     match opened {
-      Ok((database, control, keys, log)) => Ok(Self { paths, database, control, postgres, keys, log, _folder: folder, node, stop_postgres }),
+      Ok((database, control, keys, log)) => Ok(Self { paths, database, control, postgres, keys, log, folder, node, stop_postgres }),
       Err(error) => {
         stop(postgres.filter(|_| stop_postgres)).await?;
         Err(error)
@@ -149,6 +151,11 @@ impl Storage {
     self.log.port()
   }
 
+  /// Whether the data folder is this process's alone.
+  pub(crate) fn owns_folder(&self) -> bool {
+    self.folder.is_some()
+  }
+
   /// Ends with what this process has started itself.
   pub(crate) async fn close(self) -> Result<()> {
     stop(self.postgres.filter(|_| self.stop_postgres)).await
@@ -160,6 +167,60 @@ async fn stop(postgres: Option<PrivatePostgres>) -> Result<()> {
     Some(postgres) => postgres.stop().await.context("stop the private Postgres"),
     None => Ok(()),
   }
+/// A data folder of this process's own and a database, without the log and the keys of an installation: for a backup that is brought back.
+pub(crate) struct Bare {
+  pub(crate) paths: Paths,
+  pub(crate) database: Database,
+  /// Single statements.
+  pub(crate) control: PgPool,
+  /// Transactions.
+  pub(crate) control_tools: PgPool,
+  postgres: Option<PrivatePostgres>,
+  /// Held until the process ends.
+  _folder: DataDir,
+}
+
+impl Bare {
+  /// The master key, which must be there: a new one would open nothing.
+  pub(crate) fn master_key(config: &Config) -> Result<MasterKey> {
+    master_key(config, &Paths::of(config)?, true).context("the master key is in no backup: it was kept apart, or lies in the data folder that was backed up")
+  }
+
+  /// Takes the folder and brings the control tables up.
+  pub(crate) async fn open(config: &Config, signals: &mut Signals) -> Result<Self> {
+    let (paths, folder) = (Paths::of(config)?, Storage::own_folder(config)?);
+    let given = config.data.database_url.expose_secret();
+    let postgres = if given.is_empty() { Some(PrivatePostgres::start(&paths.postgres(), private_postgres::Config::default()).await?) } else { None };
+    let url = postgres.as_ref().map_or_else(|| given.to_owned(), PrivatePostgres::url);
+    let opened = tokio::select! {
+      opened = tables(&url) => opened,
+      signal = signals.next() => Err(signal.into()),
+    };
+    match opened {
+      Ok(database) => Ok(Self { paths, control: database.pool(Role::Gateway), control_tools: database.pool(Role::Tool), database, postgres, _folder: folder }),
+      Err(error) => {
+        stop(postgres).await?;
+        Err(error)
+      }
+    }
+  }
+
+  /// Ends with what this process has started itself.
+  pub(crate) async fn close(self) -> Result<()> {
+    self.control.close().await;
+    self.control_tools.close().await;
+    stop(self.postgres).await
+  }
+}
+
+/// Waits for Postgres and makes the control tables.
+async fn tables(url: &str) -> Result<Database> {
+  let database = Database::new(url).context("PA_DATABASE_URL")?;
+  database.wait(|error| tracing::warn!(error = error as &dyn std::error::Error, "waiting for Postgres")).await?;
+  pa_store::migrate(&database.pool(Role::Tool)).await?;
+  Ok(database)
+}
+
 }
 
 type Connected = (Database, PgPool, Arc<KeyRing>, Log);
@@ -180,6 +241,8 @@ async fn connect(config: &Config, paths: &Paths, url: &str, tool: bool) -> Resul
   let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master_key(config, paths, tool)?)));
   keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
   Ok((database, control, keys, log))
+  let unfinished = log_identity::load(&pool).await?.is_some_and(|known| known.kind == RESTORING);
+  ensure!(!unfinished, "a backup was not brought back whole into this database: call `pa restore DIR` again, it goes on");
 }
 
 fn master_key(config: &Config, paths: &Paths, tool: bool) -> Result<MasterKey> {

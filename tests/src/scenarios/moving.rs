@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pa_domain::AgentId;
 use pa_store::keys::{MasterKey, secrets};
+use pa_store::testing::TestDb;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use uuid::Uuid;
@@ -74,6 +75,15 @@ async fn works_on(product: &Product, before: &[Message], asked: (&str, &str)) {
   assert_eq!(after.len(), before.len() + 2, "one message and its reply");
 }
 
+/// It ends by itself, and says why.
+async fn does_not_start(product: &mut Product, words: &str) {
+  product.launch(&[]);
+  let status = product.process().dies().await;
+  let said = product.process().log();
+  product.kill9();
+  assert!(!status.success() && said.contains(words), "{said}");
+}
+
 /// Embedded, to Kafka with other partitions, and back with others again; repeats stay repeats.
 ///
 /// Proves REP-30, REP-34.
@@ -103,10 +113,7 @@ async fn a_log_moves_to_kafka_and_back_and_nothing_is_lost_or_done_twice() {
   let hash = value(out, "hash").to_owned();
 
   // The old settings are refused, the new ones are those that it named.
-  product.launch(&[]);
-  let status = product.process().dies().await;
-  assert!(!status.success() && product.process().log().contains("a log of kind kafka"), "{}", product.process().log());
-  product.kill9();
+  does_not_start(&mut product, "a log of kind kafka").await;
   for (name, value) in [("PA_KAFKA_BROKERS", kafka.brokers.as_str()), ("PA_KAFKA_PREFIX", &kafka.prefix), ("PA__LOG__PARTITIONS", "3")] {
     assert!(out.contains(&format!("{name}={value}")), "{out}");
     product.setup.set(name, value);
@@ -169,6 +176,37 @@ async fn a_copy_that_dies_changes_nothing_and_goes_on_when_it_is_called_again() 
   refused(&product.tool(&["log", "copy", "--to", "elsewhere"]), &["neither postgres nor kafka://"]);
 }
 
+/// Another place: an empty data folder and an empty database. A second product would have to wait for room while the first one holds its own.
+struct Elsewhere {
+  db: TestDb,
+  folder: tempfile::TempDir,
+}
+
+impl Elsewhere {
+  async fn new() -> Self {
+    Self { db: TestDb::new().await, folder: tempfile::tempdir().unwrap() }
+  }
+
+  fn settings(&self) -> Vec<(String, String)> {
+    let data = self.folder.path().join("data").display().to_string();
+    vec![("PA_DATA_DIR".to_owned(), data), ("PA_DATABASE_URL".to_owned(), self.db.url.clone())]
+  }
+
+  /// Runs a tool there, with settings more.
+  fn tool(&self, product: &Product, arguments: &[&str], more: &[(&str, &str)]) -> Tool {
+    let settings = self.settings();
+    let all: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied()).collect();
+    product.tool_with(arguments, &all)
+  }
+
+  /// From here on the product lives there.
+  fn take(&self, product: &mut Product) {
+    for (name, value) in self.settings() {
+      product.setup.set(&name, &value);
+    }
+  }
+}
+
 /// Sends until it is told to stop; what was acknowledged, in order.
 async fn load(client: Client, stop: Arc<AtomicBool>, acknowledged: Arc<parking_lot::Mutex<Vec<String>>>) {
   for n in 0.. {
@@ -195,7 +233,7 @@ fn file_in(dir: &Path, folder: &str, begins: &str) -> PathBuf {
 #[tokio::test]
 async fn a_backup_under_load_comes_back_elsewhere_with_all_that_was_acknowledged_before_it() {
   let model = Model::echo().await;
-  let product = setup(&model).await.start().await;
+  let mut product = setup(&model).await.start().await;
   let owner = product.owner();
   let (_, file) = owner.upload("note.txt", "text/plain", b"the content of a file".to_vec()).await;
   let with_file = owner.send_with("see the file", &[file["id"].as_str().unwrap()]).await.id();
@@ -219,28 +257,30 @@ async fn a_backup_under_load_comes_back_elsewhere_with_all_that_was_acknowledged
   stop.store(true, Ordering::SeqCst);
   sending.await.unwrap();
   let all = owner.settled().await;
-  drop(product);
+  product.terminate().await;
 
-  let mut elsewhere = setup(&model).await.env("PA__LOG__PARTITIONS", "5").stopped();
-  let restored = elsewhere.tool(&["restore", dir.to_str().unwrap()]);
+  let elsewhere = Elsewhere::new().await;
+  elsewhere.take(&mut product);
+  product.setup.set("PA__LOG__PARTITIONS", "5");
+  let restored = product.tool(&["restore", dir.to_str().unwrap()]);
   let out = succeeded(&restored);
   assert_eq!(value(out, "hash"), value(&made.out, "hash"));
   assert!(out.ends_with("equal\n"), "it ends with the comparison: {out}");
-  elsewhere.start_again().await;
-  let owner = elsewhere.owner();
+  product.start_again().await;
+  let owner = product.owner();
   let messages = owner.settled().await;
   let (back, all) = (texts(&messages), texts(&all));
   assert!(all.starts_with(&back), "a prefix of what came: {back:?}");
   assert!(acknowledged_before.iter().all(|text| back.contains(&text.as_str())), "acknowledged before the cut: {acknowledged_before:?}, there: {back:?}");
   let url = messages.iter().find(|message| message.id == with_file).unwrap().attachments[0]["url"].as_str().unwrap().to_owned();
-  let path = url.strip_prefix(&elsewhere.url).unwrap_or(&url);
+  let path = url.strip_prefix(&product.url).unwrap_or(&url);
   assert_eq!(owner.get(path).await.unwrap().bytes().await.unwrap(), "the content of a file");
-  let opened = secrets::get(elsewhere.setup.pool(), &master, secret, AgentId(agent)).await.unwrap().unwrap();
+  let opened = secrets::get(&elsewhere.db.pool, &master, secret, AgentId(agent)).await.unwrap().unwrap();
   assert_eq!(opened.expose_secret(), "planted");
   let count = messages.len();
   owner.send_as("once", "asked once").await;
   assert_eq!(owner.settled().await.len(), count, "the same request has no second effect");
-  sound(&elsewhere);
+  sound(&product);
 }
 
 /// Half of one, a changed byte, another master key, a place that is not empty: each is told, and nothing is written.
@@ -256,8 +296,8 @@ async fn what_is_wrong_with_a_backup_is_told_before_anything_is_written() {
   let path = dir.to_str().unwrap();
   let half = product.tool_with(&["backup", path], &[("PA_FAIL", "backup.before_manifest:1")]);
   assert_ne!(half.code, Some(0));
-  let mut elsewhere = setup(&model).await.stopped();
-  refused(&elsewhere.tool(&["restore", path]), &["no whole backup", "manifest.json"]);
+  let elsewhere = Elsewhere::new().await;
+  refused(&elsewhere.tool(&product, &["restore", path], &[]), &["no whole backup", "manifest.json"]);
   refused(&product.tool(&["backup", path]), &["is not empty"]);
   std::fs::remove_dir_all(&dir).unwrap();
   succeeded(&product.tool(&["backup", path]));
@@ -270,28 +310,27 @@ async fn what_is_wrong_with_a_backup_is_told_before_anything_is_written() {
     changed[middle] ^= 1;
     std::fs::write(&file, changed).unwrap();
     let name = format!("{folder}/{}", file.file_name().unwrap().to_string_lossy());
-    refused(&elsewhere.tool(&["restore", path]), &["nothing was written", &name, "was changed"]);
+    refused(&elsewhere.tool(&product, &["restore", path], &[]), &["nothing was written", &name, "was changed"]);
     std::fs::write(&file, whole).unwrap();
   }
-  refused(&elsewhere.tool_with(&["restore", path], &[("PA_MASTER_KEY", ANOTHER)]), &["nothing was written", "master key"]);
-  refused(&elsewhere.tool_with(&["restore", path], &[("PA_MASTER_KEY", "")]), &["master.key", "is missing", "PA_MASTER_KEY"]);
+  refused(&elsewhere.tool(&product, &["restore", path], &[("PA_MASTER_KEY", ANOTHER)]), &["nothing was written", "master key"]);
+  refused(&elsewhere.tool(&product, &["restore", path], &[("PA_MASTER_KEY", "")]), &["master.key", "is missing", "PA_MASTER_KEY"]);
   let rows: i64 = sqlx::query_scalar("SELECT (SELECT count(*) FROM ops.log_identity) + (SELECT count(*) FROM ops.agent_keys) + (SELECT count(*) FROM log.events)")
-    .fetch_one(elsewhere.setup.pool())
+    .fetch_one(&elsewhere.db.pool)
     .await
     .unwrap();
   assert_eq!(rows, 0);
   refused(&product.tool(&["restore", path]), &["there is an installation here already"]);
 
   // One that dies is no installation, and goes on when it is called again.
-  let died = elsewhere.tool_with(&["restore", path], &[("PA_FAIL", "restore.before_switch:1")]);
+  let died = elsewhere.tool(&product, &["restore", path], &[("PA_FAIL", "restore.before_switch:1")]);
   assert_ne!(died.code, Some(0));
-  elsewhere.launch(&[]);
-  assert!(!elsewhere.process().dies().await.success() && elsewhere.process().log().contains("pa restore"), "{}", elsewhere.process().log());
-  elsewhere.kill9();
-  succeeded(&elsewhere.tool(&["restore", path]));
-  elsewhere.start_again().await;
-  eventually("all is there", async || (elsewhere.owner().messages().await == before).then_some(())).await;
-  sound(&elsewhere);
+  elsewhere.take(&mut product);
+  does_not_start(&mut product, "pa restore").await;
+  succeeded(&product.tool(&["restore", path]));
+  product.start_again().await;
+  eventually("all is there", async || (product.owner().messages().await == before).then_some(())).await;
+  sound(&product);
 }
 
 /// The database is gone and the log is not: the backup brings the keys back, and the log keeps what came after it. Whose keys the backup has not is told.
@@ -310,24 +349,20 @@ async fn a_log_that_outlived_its_database_is_kept_with_all_that_came_after_the_b
   product.owner().send("after the backup").await;
   let before = product.owner().settled().await;
   product.terminate().await;
-  let settings: Vec<_> = product.setup.env_with(&[]).into_iter().filter(|(name, _)| name.starts_with("PA_KAFKA")).collect();
-  let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
 
-  let mut elsewhere = setup(&model).await.stopped();
-  elsewhere.launch(&settings);
-  assert!(!elsewhere.process().dies().await.success() && elsewhere.process().log().contains("restore the backup"), "{}", elsewhere.process().log());
-  elsewhere.kill9();
-  let restored = elsewhere.tool_with(&["restore", path], &settings);
+  let elsewhere = Elsewhere::new().await;
+  elsewhere.take(&mut product);
+  does_not_start(&mut product, "restore the backup").await;
+  let restored = product.tool(&["restore", path]);
   assert!(succeeded(&restored).contains("kept as it is"), "{}", restored.out);
-  elsewhere.start_again_with(&settings).await;
-  eventually("all is there", async || (elsewhere.owner().messages().await == before).then_some(())).await;
-  let late = elsewhere.add_account("Late");
+  product.start_again().await;
+  eventually("all is there", async || (product.owner().messages().await == before).then_some(())).await;
+  let late = product.add_account("Late");
   late.send("whose key is in no backup").await;
   late.settled().await;
-  elsewhere.terminate().await;
+  product.terminate().await;
 
   // Its database is lost as well, and the only backup knows nothing of the late account.
-  drop(product);
-  let third = setup(&model).await.stopped();
-  refused(&third.tool_with(&["restore", path], &settings), &["newer than the backup", "PA_KAFKA_PREFIX"]);
+  let third = Elsewhere::new().await;
+  refused(&third.tool(&product, &["restore", path], &[]), &["newer than the backup", "PA_KAFKA_PREFIX"]);
 }

@@ -11,6 +11,7 @@
 
 mod error;
 mod local;
+pub mod moving;
 mod sealed;
 #[cfg(test)]
 mod tests;

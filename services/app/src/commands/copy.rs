@@ -58,7 +58,7 @@ impl Goal {
   /// The settings with which pa finds the log there.
   fn settings(&self, partitions: Partition) -> String {
     match self {
-      Self::Postgres => format!("without PA_KAFKA_BROKERS, and PA__LOG__PARTITIONS={partitions}"),
+      Self::Postgres => format!("PA__LOG__PARTITIONS={partitions}, and without PA_KAFKA_BROKERS"),
       Self::Kafka(config) => format!("PA_KAFKA_BROKERS={} PA_KAFKA_PREFIX={} PA__LOG__PARTITIONS={partitions}", config.brokers, config.prefix),
     }
   }
@@ -134,7 +134,8 @@ impl Move<'_> {
   async fn stands_still(&self) -> Result<bool> {
     let deadline = Instant::now() + STANDS_STILL_WITHIN;
     while self.storage.owns_folder() {
-      if nodes::alive(&self.shared.control).await?.is_empty() {
+      // Whoever was this node is dead: its folder is ours.
+      if nodes::alive(&self.shared.control).await?.iter().all(|node| node.holder.node == self.storage.node()) {
         return Ok(true);
       }
       if Instant::now() >= deadline {

@@ -1,9 +1,14 @@
 //! The tools of the command line: each opens what it needs, does one thing, and ends.
 
 pub(crate) mod account;
+pub(crate) mod backup;
+pub(crate) mod copy;
+mod landed;
 pub(crate) mod log;
+mod manifest;
 pub(crate) mod migrate;
 pub(crate) mod rebuild;
+pub(crate) mod restore;
 pub(crate) mod token;
 pub(crate) mod verify;
 
