@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pa_domain::account::{AccountAddAsked, Role as AccountRole};
@@ -17,12 +18,13 @@ use pa_eventlog::postgres::PostgresLog;
 use pa_eventlog::reader::Decision;
 use pa_eventlog::seal::Keys;
 use pa_eventlog::tail::Tail;
-use pa_eventlog::{EventLog, Identity};
+use pa_eventlog::{AppendError, EventLog, Identity, LogError, Partition, Position, Record, Stored, Stream};
 use pa_store::Role;
 use pa_store::clock::{Ids, SystemClock, SystemIds};
 use pa_store::keys::{KeyRing, MasterKey};
 use pa_store::lease::Holder;
 use pa_store::testing::TestDb;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -63,6 +65,11 @@ impl Process {
 
   /// The same, keeping the state of another fold version.
   async fn start_as(db: &TestDb, master: &Arc<MasterKey>, fold_version: i32) -> Self {
+    Self::start_over(db, master, fold_version, |log| log).await
+  }
+
+  /// The same, with a decider that sees the log through something.
+  async fn start_over(db: &TestDb, master: &Arc<MasterKey>, fold_version: i32, through: impl FnOnce(Arc<dyn EventLog>) -> Arc<dyn EventLog>) -> Self {
     let log = PostgresLog::open(&db.database, PARTITIONS, true).await.unwrap() as Arc<dyn EventLog>;
     let identity: Identity = log.identity().await.unwrap();
     let ring = Arc::new(KeyRing::new(db.database.pool(Role::Gateway), Arc::clone(master)));
@@ -74,7 +81,7 @@ impl Process {
     let appender = Appender::new(Arc::clone(&log), &identity, Arc::clone(&keys), Arc::new(SystemClock), Arc::new(SystemIds), "pa/test");
     let holder = Holder { node: NodeId(uuid::Uuid::from_u128(1)), process: SystemIds.new_id() };
     let parts = Parts {
-      log,
+      log: through(log),
       opener,
       keys,
       key_maker: Arc::new(Ring(Arc::clone(&ring))),
@@ -139,6 +146,52 @@ impl Process {
   async fn say(&self, agent: AgentId, text: &str, key: &str) -> Arc<Decision> {
     let given = conversation::MessageGiven { conversation: None, text: text.into(), attachments: Vec::new() };
     self.ask(agent, conversation::Input::MessageGiven(given), key, text.as_bytes()).await
+  }
+}
+
+/// What a decider does with the events, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Did {
+  Read,
+  Append,
+}
+
+/// A log that notes it.
+struct Noted {
+  log: Arc<dyn EventLog>,
+  did: Arc<Mutex<Vec<Did>>>,
+}
+
+impl Noted {
+  fn note(&self, stream: Stream, did: Did) {
+    if stream == Stream::Events {
+      self.did.lock().push(did);
+    }
+  }
+}
+
+#[async_trait]
+impl EventLog for Noted {
+  async fn append(&self, stream: Stream, partition: Partition, records: Vec<Record>) -> Result<Vec<Position>, AppendError> {
+    self.note(stream, Did::Append);
+    self.log.append(stream, partition, records).await
+  }
+
+  async fn read(&self, stream: Stream, partition: Partition, from: Position, max: usize) -> Result<Arc<[Arc<Stored>]>, LogError> {
+    self.note(stream, Did::Read);
+    self.log.read(stream, partition, from, max).await
+  }
+
+  async fn wait(&self, stream: Stream, partition: Partition, from: Position) {
+    self.log.wait(stream, partition, from).await;
+  }
+
+  async fn end(&self, stream: Stream, partition: Partition) -> Result<Position, LogError> {
+    self.log.end(stream, partition).await
+  }
+
+  async fn identity(&self) -> Result<Identity, LogError> {
+    self.log.identity().await
   }
 }
 
@@ -312,5 +365,30 @@ async fn a_state_built_beside_the_decider_is_the_one_that_it_keeps() {
   let settled = settled(&repeated).expect("the same key is a repeat");
   assert_eq!((settled.outcome, settled.of.map(|of| of.0)), (Settlement::Repeated, Some(first.cause)));
   process.say(agent, "of the new version", "three").await;
+  process.stop().await;
+}
+
+/// Whoever asked waits for the decision; what the events have become meanwhile is looked at while it commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_is_on_its_way_before_the_events_are_looked_at() {
+  const MESSAGES: usize = 12;
+  let (db, master) = (TestDb::new().await, Arc::new(MasterKey::ephemeral()));
+  let did = Arc::new(Mutex::new(Vec::new()));
+  let noted = Arc::clone(&did);
+  let process = Process::start_over(&db, &master, pa_domain::state::FOLD_VERSION, |log| Arc::new(Noted { log, did: noted })).await;
+  let agent = process.account("one").await;
+  process.exists(agent).await;
+  let mut at_once = 0;
+  for number in 0..MESSAGES {
+    // What the message before led to is over when nothing more is done; a partition looks by itself once a second, so some begin with that.
+    let mut before = usize::MAX;
+    while std::mem::replace(&mut before, did.lock().len()) != before {
+      tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    did.lock().clear();
+    process.say(agent, "hello", &format!("key {number}")).await;
+    at_once += usize::from(did.lock().first() == Some(&Did::Append));
+  }
+  assert!(at_once > 0, "each of {MESSAGES} decisions waited for a look at the events");
   process.stop().await;
 }
