@@ -43,7 +43,8 @@ async fn acting(calls: &'static [(&'static str, fn() -> Value)]) -> Model {
     is_task(seen).then(|| match calls.get(results(seen)) {
       Some((tool, arguments)) => call(tool, &arguments()),
       None => {
-        let saw: Vec<String> = seen.messages().iter().filter(|message| message["role"] == "tool").map(|message| crate::harness::words(&message["content"])).collect();
+        let saw: Vec<String> =
+          seen.messages().iter().filter(|message| message["role"] == "tool").map(|message| crate::harness::words(&message["content"])).collect();
         finish(&format!("saw: {}", saw.join(" | ")))
       }
     })
@@ -55,7 +56,9 @@ async fn with_effects(model: &Model, effects: &Effects) -> Product {
   Setup::new().await.model(model).env("PA__TESTING__EFFECTS_URL", &effects.url()).start().await
 }
 
-/// Proves REP-20, REP-21, D11, D12, BB-43: an email waits for its card over a restart, is sent once by two taps at the same time, and never by a word in the conversation.
+/// An email waits for its card over a restart, is sent once by two taps at the same time, and by nothing else.
+///
+/// Proves USE-13, USE-15, USE-17, REP-20, REP-21.
 #[tokio::test]
 async fn an_email_is_sent_once_by_its_card_and_by_nothing_else() {
   let model = acting(&[("pa_test_email", || email("ada@example.org"))]).await;
@@ -85,7 +88,9 @@ async fn an_email_is_sent_once_by_its_card_and_by_nothing_else() {
   assert_eq!(started.text("card"), card["id"].as_str().unwrap(), "the log says who allowed it");
 }
 
-/// Proves BB-42 and D34: what the owner rejects is not made, and not asked for again, until they say something new.
+/// What the owner rejects is not made, and not asked for again, until they say something new.
+///
+/// Proves USE-20, USE-21.
 #[tokio::test]
 async fn a_rejected_action_is_not_asked_for_again() {
   let model = acting(&[("pa_test_email", || email("ada@example.org")), ("pa_test_email", || email("ada@example.org"))]).await;
@@ -101,7 +106,9 @@ async fn a_rejected_action_is_not_asked_for_again() {
   assert_eq!(sound(&product).of("CallHeld").len(), 1, "the second one was not even asked for");
 }
 
-/// Proves D11: "allow for this task" covers the application on that computer, and nothing else.
+/// "Allow for this task" covers the application on that computer, and nothing else.
+///
+/// Proves USE-16.
 #[tokio::test]
 async fn what_is_allowed_for_a_task_is_one_application_on_one_computer() {
   let calls: &'static [(&str, fn() -> Value)] =
@@ -123,7 +130,9 @@ async fn what_is_allowed_for_a_task_is_one_application_on_one_computer() {
   sound(&product);
 }
 
-/// Proves RUN-4, RUN-18, BB-44: an effect of which nobody knows whether it happened waits for the owner's word, and is not repeated, whatever dies.
+/// An effect of which nobody knows whether it happened waits for the owner's word, and is not repeated, whatever dies.
+///
+/// Proves RUN-4, RUN-18, USE-23, USE-24.
 #[tokio::test]
 async fn an_effect_that_nobody_knows_of_is_never_repeated() {
   let model = acting(&[("pa_test_email", || email("ada@example.org"))]).await;
@@ -158,5 +167,33 @@ async fn an_effect_that_was_refused_is_told_to_the_model() {
   let card = cards(&owner, 1).await.remove(0);
   decide(&owner, &card, "APPROVE_ONCE").await;
   assert!(told(&owner, "saw: ").await.contains("Failed: \"REFUSED\""));
+  sound(&product);
+}
+
+/// Processes whose command line has a word.
+fn processes_with(word: &str) -> usize {
+  let entries = std::fs::read_dir("/proc").expect("processes are listed").flatten();
+  entries.filter(|entry| std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(word))).count()
+}
+
+/// A stop ends a running tool with all its processes, as seen from outside, and the task says that it was stopped.
+///
+/// Proves RUN-23, BB-11.
+#[tokio::test]
+async fn a_stop_ends_the_processes_of_a_running_tool() {
+  let mark = fresh_key("pa-bb11");
+  let arguments = json!({ "secs": 600, "mark": mark });
+  let model = starting().await;
+  let wanted = arguments.clone();
+  model.script.on(move |seen| is_task(seen).then(|| call("pa_process_group", &wanted)));
+  let effects = Effects::start(Outside::Accepts).await;
+  let product = with_effects(&model, &effects).await;
+  let owner = product.owner();
+  let task = task_of(&owner.send("compile for ever").await.id());
+  eventually("the processes run", async || (processes_with(&mark) > 0).then_some(())).await;
+  assert_eq!(verb(&owner, "stopTask", &task).await["userErrors"], json!([]));
+  eventually("the processes are gone", async || (processes_with(&mark) == 0).then_some(())).await;
+  until(&owner, &task, |task| task["state"] == "STOPPED").await;
+  eventually("what became of the call is known", async || (!product.dump().of("CallUnknown").is_empty()).then_some(())).await;
   sound(&product);
 }

@@ -84,7 +84,12 @@ async fn instruct(owner: &Client, task: &str, text: &str) -> Value {
 /// The text of the agent's entry that has these words.
 pub(super) async fn told(owner: &Client, words: &str) -> String {
   eventually(&format!("the conversation tells {words:?}"), async || {
-    owner.messages().await.into_iter().find(|message| message.role == "AGENT" && message.status == "POSTED" && message.text.contains(words)).map(|message| message.text)
+    owner
+      .messages()
+      .await
+      .into_iter()
+      .find(|message| message.role == "AGENT" && message.status == "POSTED" && message.text.contains(words))
+      .map(|message| message.text)
   })
   .await
 }
@@ -139,7 +144,7 @@ async fn a_long_result_and_one_that_cant_be_told_are_posted_unchanged() {
   sound(&product);
 }
 
-/// Proves RUN-12, RUN-23, STR-1, USE-13, REP-22: three tasks at once; one is steered, one paused, one stopped, on their pages; a fourth waits for its turn.
+/// Proves RUN-3, RUN-12, RUN-23, STR-1, STR-3, REP-22: three tasks at once; one is steered, one paused, one stopped, on their pages; a fourth waits for its turn.
 #[tokio::test]
 async fn tasks_are_steered_paused_and_stopped_on_their_pages() {
   let model = starting().await;
@@ -200,14 +205,18 @@ async fn one_message_changes_several_tasks_and_each_gets_its_own_part() {
   let model = Model::silent().await;
   let holds = [Hold::new(), Hold::new()];
   for (name, hold) in ["deploy", "travel"].into_iter().zip(holds.clone()) {
-    model.script.on(move |seen| (is_task(seen) && goal(seen) == name && !whole(seen).contains("New instruction:")).then(|| Reply::new().say("… ").hold(&hold).say("on")));
+    model
+      .script
+      .on(move |seen| (is_task(seen) && goal(seen) == name && !whole(seen).contains("New instruction:")).then(|| Reply::new().say("… ").hold(&hold).say("on")));
   }
   model.script.on(|seen| is_task(seen).then(|| finish(&text_of_last(seen))));
   model.script.on(|seen| is_result(seen).then(|| Reply::text(&inside(&text_of_last(seen)))));
   model.script.on(|seen| {
     let words = text_of_last(seen);
-    let ids: Vec<String> = seen.system_text().lines().filter_map(|line| Some(line.strip_prefix("- ")?.split_once(" \"")?.0.to_owned())).collect();
-    let id = |title: &str| seen.system_text().lines().find_map(|line| line.strip_prefix("- ")?.split_once(&format!(" \"{title}\"")).map(|(id, _)| id.to_owned()));
+    let ids: Vec<String> =
+      seen.system_text().lines().filter_map(|line| Some(line.strip_prefix("- ")?.split_once(" \"")?.0.to_owned())).filter(|id| id.len() == 36).collect();
+    let id =
+      |title: &str| seen.system_text().lines().find_map(|line| line.strip_prefix("- ")?.split_once(&format!(" \"{title}\"")).map(|(id, _)| id.to_owned()));
     Some(match (words.as_str(), results(seen)) {
       ("deploy" | "travel", 0) => call("pa_task_start", &json!({ "request_key": "k", "title": words, "goal": words })),
       ("deploy" | "travel", _) => Reply::text(BEGUN),
@@ -285,4 +294,27 @@ async fn a_killed_process_leaves_its_task_to_the_next_life() {
   let story = story(&dump, &task);
   assert_eq!(story.iter().filter(|kind| *kind == "ExecutionLost").count(), 3, "{story:?}");
   assert_eq!(dump.of("CheckpointRecorded").len(), 1, "no step was repeated");
+}
+
+/// A newcomer without a key: the rehearsal starts a task, is told to change it, hands a file over, and tells the result.
+///
+/// Proves RUN-32, DEL-1, DEL-14.
+#[tokio::test]
+async fn the_rehearsal_shows_a_task_from_its_start_to_its_file() {
+  let product = Setup::new().await.start().await;
+  let owner = product.owner();
+  let help = owner.send("help").await.id();
+  assert!(owner.reply_to(&help).await.text.contains("start a task"));
+  let started = owner.send("start a task: write a file, slowly").await.id();
+  assert!(owner.reply_to(&started).await.text.contains("The task has begun"));
+  let told_to = owner.send("tell the task: add a title").await.id();
+  assert!(owner.reply_to(&told_to).await.text.contains("INSTRUCTED"));
+  let result = told(&owner, "and what you added").await;
+  assert!(result.contains("write a file, slowly") && result.contains("add a title"), "{result}");
+  let dump = sound(&product);
+  assert_eq!(dump.of("OutputDelivered").len(), 1);
+  let file = &dump.of("OutputDelivered")[0].body["file"];
+  let answer = owner.get(&format!("/files/{}", file["id"].as_str().unwrap())).await.expect("it answers");
+  assert_eq!(answer.status(), 200);
+  assert!(answer.text().await.expect("text").contains("Written by the rehearsal."));
 }

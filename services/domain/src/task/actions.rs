@@ -19,7 +19,7 @@ use crate::state::{Root, Thing};
 use crate::text;
 
 /// What a task may use that someone else than the owner caused: the web, and what is its own (D35).
-const TOOLS_OF_A_PERSON: [&str; 4] = ["pa_web_search", "pa_web_fetch", "pa_checkpoint", "pa_history"];
+pub const TOOLS_OF_A_PERSON: [&str; 4] = ["pa_web_search", "pa_web_fetch", "pa_checkpoint", "pa_history"];
 
 /// Decides on the ask of a task's call.
 pub(crate) fn ask(root: &Root, task: &Task, meta: &Meta, asked: &CallAsked, at: Timestamp) -> Vec<Event> {

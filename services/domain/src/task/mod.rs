@@ -28,6 +28,7 @@ mod steer;
 #[cfg(test)]
 mod tests;
 
+pub use actions::TOOLS_OF_A_PERSON;
 pub(crate) use actions::ask;
 pub(crate) use decide::decide;
 pub use event::*;

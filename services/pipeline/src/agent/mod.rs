@@ -3,7 +3,7 @@
 //!
 //! Reads: the read model (queue, conversation, settings), `pa.events`
 //! Appends: `pa.inputs` (asks and reports of executions, steps and calls)
-//! Effects: model requests, tool calls, pieces of replies in `pa.stream`
+//! Effects: model requests, tool calls, files laid into a task's workspace, pieces of replies in `pa.stream`
 //!
 //! A claim chooses who asks and the log grants: `claim` writes a lease row, appends `ExecutionAsked`, and a `turn` works only after it has read the
 //! `ExecutionStarted` that its own ask caused. From then on the log decides everything: what the model said is recorded step by step, each call has its own permit,

@@ -6,9 +6,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use pa_domain::{CallId, JobId};
 use pa_domain::call::{CallOutcomeReported, Class, Outcome};
 use pa_domain::limits::PERMIT_MILLIS;
+use pa_domain::{CallId, JobId};
 use pa_projections::queue::OpenCall;
 use tokio::time::Instant;
 

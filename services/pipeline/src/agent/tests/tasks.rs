@@ -137,7 +137,7 @@ async fn a_result_that_an_instruction_overtook_is_discarded() {
   assert!(text_of(&model.requests()[1]).contains("in French"));
 }
 
-/// Proves RUN-23: an external action waits for the owner's word on its card, and is made once.
+/// Proves USE-13: an external action waits for the owner's word on its card, and is made once.
 #[tokio::test(start_paused = true)]
 async fn an_approved_action_is_made_once_by_the_next_execution() {
   let world = World::new().await;
@@ -187,7 +187,7 @@ async fn an_unknown_effect_waits_for_the_owners_word() {
   assert_eq!(counter.begun(), 1);
 }
 
-/// Proves USE-13 and BB-11 for tools in the process: a stop ends what runs, and the request to the model.
+/// Proves RUN-23 for tools in the process: a stop ends what runs, and the request to the model.
 #[tokio::test(start_paused = true)]
 async fn a_stop_ends_the_request_and_what_runs() {
   let world = World::new().await;

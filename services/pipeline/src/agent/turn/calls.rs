@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::plan::{Plan, Planned, context, group};
-use super::work::{Desk, again, fold, refresh};
+use super::work::{Desk, again, fold, reach, refresh};
 use super::{Execution, Turn};
 use crate::agent::Worker;
 use crate::agent::asks::{Sent, refusal};
@@ -140,6 +140,10 @@ async fn make_one(at: (&Turn, &Progress), call: Planned, sent: Sent, sent_at: i6
   let has = |is: &dyn Fn(&Event) -> bool| decision.events.iter().any(|recorded| is(&recorded.event));
   // An order that can't be given fails as it begins.
   if has(&begins) && !has(&fails) {
+    if let Plan::Inner { inner: Inner::Read | Inner::List, .. } = &call.plan {
+      // What a turn reads of tasks is at least as new as its permit (REP-3).
+      reach(turn, decision.last_ordinal()).await?;
+    }
     let outcome = carry_out(at, &call, sent_at).await?;
     return Ok(Asked::Done(std::iter::once(decision).chain(outcome).collect()));
   }

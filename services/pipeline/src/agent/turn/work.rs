@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use futures::future::{try_join, try_join4};
 use pa_domain::codes::{notice, reason};
+use pa_domain::conversation::Author;
 use pa_domain::execution::{self, FinishAsked, JobKind, ModelCall, StepReported, ToolCall};
 use pa_domain::limits::{CALLS_PER_STEP_MAX, MESSAGE_TEXT_BYTES_MAX};
+use pa_domain::task::TOOLS_OF_A_PERSON;
 use pa_domain::{Event, MessageId};
 use pa_eventlog::reader::Decision;
 use pa_model::{Answer, Disposition, Finish, Model, Tool, estimate_tokens};
@@ -112,7 +114,11 @@ impl<'t> Desk<'t> {
   pub(super) fn of_task(turn: &'t Turn, progress: Progress, settings: Option<Settings>) -> Self {
     let (model, history_percent) = (model(turn, settings.as_ref()), turn.worker.config.history_percent);
     let (said, files, tasks) = (Vec::new(), Vec::new(), Vec::new());
-    Self { turn, progress, settings, model, said, files, tasks, tools: tools(turn), history_percent, words_wanted: false }
+    // The log permits no others to a task that somebody else than the owner caused (D35).
+    let is_persons = progress.told.as_ref().is_some_and(|told| told.author == Author::Person);
+    let may_have = |tool: &Tool| !is_persons || tool.name == inner::FINISH || TOOLS_OF_A_PERSON.contains(&tool.name.as_str());
+    let tools = tools(turn).iter().filter(|tool| may_have(tool)).cloned().collect();
+    Self { turn, progress, settings, model, said, files, tasks, tools, history_percent, words_wanted: false }
   }
 }
 
