@@ -80,6 +80,11 @@ need_browser() {
   need_packages chromium chromium-driver
 }
 
+# What tests break things with: networks of their own, clocks that are wrong.
+need_faults() {
+  need_packages iproute2 util-linux faketime
+}
+
 # --- Kafka ---
 
 # The jars of Apache Kafka that infra/kafka/pom.xml names, from Maven's public repository, in KAFKA_JARS. Fetched once.

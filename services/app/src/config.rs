@@ -58,6 +58,7 @@ pub struct Server {
 #[serde(deny_unknown_fields)]
 pub struct Data {
   pub dir: PathBuf,
+  pub shared_dir: PathBuf,
   pub database_url: SecretString,
   pub master_key: SecretString,
   pub master_key_file: String,
@@ -280,12 +281,12 @@ fn complaints(errors: figment::Error) -> String {
   errors.into_iter().map(complaint).collect::<Vec<_>>().join("; ")
 }
 
-impl Kafka {
 /// What Kafka takes in a topic's name, with room for ours behind it.
 fn is_prefix(prefix: &str) -> bool {
   prefix.len() <= 200 && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
+impl Kafka {
   fn validate(&self) -> Result<()> {
     ensure!(is_prefix(&self.prefix), "PA_KAFKA_PREFIX may hold letters, digits, points, dashes and underscores, 200 at most");
     let known = ["", "plaintext", "ssl", "sasl_plaintext", "sasl_ssl"];

@@ -6,6 +6,7 @@ pub mod cli;
 mod commands;
 pub mod config;
 mod erasure;
+mod files;
 mod housekeeping;
 mod log;
 mod model;

@@ -52,12 +52,17 @@ impl std::error::Error for NoData {}
 /// Where files lie.
 pub(crate) struct Paths {
   pub(crate) dir: PathBuf,
+  /// What all nodes see: blobs, uploads, workspaces.
+  pub(crate) shared: PathBuf,
 }
 
 impl Paths {
   fn of(config: &Config) -> Result<Self> {
     let dir = std::path::absolute(&config.data.dir).with_context(|| format!("find the data folder {}", config.data.dir.display()))?;
-    Ok(Self { dir })
+    let given = Some(&config.data.shared_dir).filter(|shared| !shared.as_os_str().is_empty());
+    let absolute = |shared| std::path::absolute(shared).with_context(|| format!("find the shared folder {}", config.data.shared_dir.display()));
+    let shared = given.map(absolute).transpose()?.unwrap_or_else(|| dir.clone());
+    Ok(Self { dir, shared })
   }
 
   pub(crate) fn secret(&self, name: &str) -> PathBuf {
@@ -65,7 +70,7 @@ impl Paths {
   }
 
   pub(crate) fn workspaces(&self) -> PathBuf {
-    self.dir.join("workspaces")
+    self.shared.join("workspaces")
   }
 
   fn postgres(&self) -> PathBuf {
@@ -146,14 +151,14 @@ impl Storage {
     self.node
   }
 
-  /// The log as the stages see it.
-  pub(crate) fn event_log(&self) -> Arc<dyn EventLog> {
-    self.log.port()
-  }
-
   /// Whether the data folder is this process's alone.
   pub(crate) fn owns_folder(&self) -> bool {
     self.folder.is_some()
+  }
+
+  /// The log as the stages see it.
+  pub(crate) fn event_log(&self) -> Arc<dyn EventLog> {
+    self.log.port()
   }
 
   /// Ends with what this process has started itself.
@@ -162,11 +167,6 @@ impl Storage {
   }
 }
 
-async fn stop(postgres: Option<PrivatePostgres>) -> Result<()> {
-  match postgres {
-    Some(postgres) => postgres.stop().await.context("stop the private Postgres"),
-    None => Ok(()),
-  }
 /// A data folder of this process's own and a database, without the log and the keys of an installation: for a backup that is brought back.
 pub(crate) struct Bare {
   pub(crate) paths: Paths,
@@ -221,6 +221,11 @@ async fn tables(url: &str) -> Result<Database> {
   Ok(database)
 }
 
+async fn stop(postgres: Option<PrivatePostgres>) -> Result<()> {
+  match postgres {
+    Some(postgres) => postgres.stop().await.context("stop the private Postgres"),
+    None => Ok(()),
+  }
 }
 
 type Connected = (Database, PgPool, Arc<KeyRing>, Log);
@@ -236,13 +241,13 @@ async fn connect(config: &Config, paths: &Paths, url: &str, tool: bool) -> Resul
     bail!(NoData { place });
   }
   pa_store::migrate(&pool).await?;
+  let unfinished = log_identity::load(&pool).await?.is_some_and(|known| known.kind == RESTORING);
+  ensure!(!unfinished, "a backup was not brought back whole into this database: call `pa restore DIR` again, it goes on");
   let log = Log::open(config, &database).await?;
   let control = database.pool(Role::Gateway);
   let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master_key(config, paths, tool)?)));
   keys.check().await.context("the master key is not the one that the agents' keys were wrapped with")?;
   Ok((database, control, keys, log))
-  let unfinished = log_identity::load(&pool).await?.is_some_and(|known| known.kind == RESTORING);
-  ensure!(!unfinished, "a backup was not brought back whole into this database: call `pa restore DIR` again, it goes on");
 }
 
 fn master_key(config: &Config, paths: &Paths, tool: bool) -> Result<MasterKey> {

@@ -32,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::VERSION;
 use crate::erasure::Everything;
+use crate::files;
 use crate::storage::Storage;
 
 /// How often it is looked whether a read model that is being built is there.
@@ -78,7 +79,7 @@ pub(crate) async fn shared(storage: &Storage, projects: bool, stop: &Cancellatio
     holder: Holder { node: storage.node(), process: ids.new_id() },
     pieces: Pieces::new(),
     live: if projects { Live::local() } else { Live::remote() },
-    blobs: Arc::new(Blobs::local(&storage.paths.dir).context("open the blobs")?),
+    blobs: Arc::new(files::open(storage, ids.as_ref()).await?),
     workspaces: Arc::new(Workspaces::new(storage.paths.workspaces(), nix::unistd::Uid::effective().is_root().then_some(TaskUser::COMPUTER))),
     reads: storage.database.read_pool(Role::Gateway, &schema),
     control: storage.control.clone(),

@@ -26,7 +26,7 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, WriteMultipart};
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, WriteMultipart};
 use pa_domain::{AgentId, Timestamp};
 use pa_store::keys::AgentKeys;
 use uuid::Uuid;
@@ -38,6 +38,9 @@ pub const FILE_BYTES_MAX: u64 = 20 * 1024 * 1024;
 
 /// An upload that nobody attached within a day was given up.
 pub const STAGED_FOR: Duration = Duration::from_hours(24);
+
+/// Names the store that it lies in, beside the files: nodes that share files must find the same.
+pub const MARK: &str = "files.id";
 
 /// How many parts of a file are on their way to the store at once; a part is 5 MiB, the least that S3 takes.
 const PARTS_AT_ONCE: usize = 2;
@@ -79,6 +82,26 @@ impl Blobs {
   /// Files in any object store whose writes are durable when they return.
   pub fn new(store: Arc<dyn ObjectStore>) -> Self {
     Self { store, folder: None }
+  }
+
+  /// The mark of this store; `None` when it has none yet.
+  pub async fn mark(&self) -> Result<Option<Uuid>, Error> {
+    let found = match self.store.get(&Key::from(MARK)).await {
+      Ok(found) => found.bytes().await.map_err(error::reading(MARK))?,
+      Err(object_store::Error::NotFound { .. }) => return Ok(None),
+      Err(source) => return Err(error::reading(MARK)(source)),
+    };
+    let text = str::from_utf8(&found).map_or("", str::trim);
+    Uuid::try_parse(text).map(Some).map_err(|_| Error::Damaged { name: MARK.to_owned() })
+  }
+
+  /// Marks this store unless it is marked already, and answers with the mark that stands.
+  pub async fn mark_with(&self, mark: Uuid) -> Result<Uuid, Error> {
+    match self.store.put_opts(&Key::from(MARK), PutPayload::from(format!("{mark}\n")), PutMode::Create.into()).await {
+      Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {}
+      Err(source) => return Err(error::writing("mark the store of files")(source)),
+    }
+    self.mark().await?.ok_or_else(|| Error::Missing { name: MARK.to_owned() })
   }
 
   /// Takes an upload in. Nothing of it is left when it fails or is given up half-way.

@@ -299,3 +299,17 @@ async fn discarding_removes_an_upload_now() {
   blobs.discard(upload).await.unwrap();
   assert_eq!(litter(folder.path()), 0);
 }
+
+#[tokio::test]
+async fn a_store_keeps_its_first_mark_and_a_damaged_one_is_told() {
+  let folder = tempfile::tempdir().unwrap();
+  let blobs = Blobs::local(folder.path()).unwrap();
+  assert_eq!(blobs.mark().await.unwrap(), None);
+  let (one, two) = (SystemIds.new_id(), SystemIds.new_id());
+  assert_eq!(blobs.mark_with(one).await.unwrap(), one);
+  assert_eq!(Blobs::local(folder.path()).unwrap().mark_with(two).await.unwrap(), one);
+  assert_eq!(blobs.mark().await.unwrap(), Some(one));
+  blobs.expire_staging(SystemClock.now()).await.unwrap();
+  fs::write(folder.path().join(crate::MARK), "something else").unwrap();
+  assert!(matches!(blobs.mark().await, Err(Error::Damaged { .. })));
+}

@@ -81,7 +81,8 @@ impl TestDb {
   /// A copy as it is now, as a backup would have it. Whoever is connected to this one is thrown out.
   pub async fn copy(&self) -> Self {
     let server = SERVER.get_or_init(Server::start).await;
-    let of = self.url.rsplit('/').next().and_then(|name| name.split('?').next()).expect("the address ends with the name");
+    // The query names a folder, too.
+    let of = self.url.split('?').next().and_then(|place| place.rsplit('/').next()).expect("the address ends with the name");
     let name = format!("t_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let mut connection = server.connect("postgres").await;
     execute(&mut connection, format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{of}'")).await;

@@ -4,6 +4,7 @@
 //! acknowledged, from state that includes this term's own decisions that were not read back yet.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::Poll;
 
 use futures::future::BoxFuture;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::Damage;
 use super::compose::{Asked, Content, Sent, sent};
+use super::share::Share;
 use super::store::Note;
 use super::term::{Keeper, Term, part};
 use super::{BATCH_BYTES, BATCH_INPUTS, BATCH_RECORDS, CHECKPOINT_EVERY, CHECKPOINT_RECORDS, End, READ_BACK_MAX, agree};
@@ -67,6 +69,7 @@ pub(super) struct Lead {
   appending: Option<Appending>,
   checkpoint_at: Instant,
   keeper: Keeper,
+  share: Arc<Share>,
   stop: CancellationToken,
   /// The input log was away: compare it again before deciding from it.
   reconnected: bool,
@@ -78,7 +81,7 @@ pub(super) struct Lead {
 }
 
 impl Lead {
-  pub(super) fn new(term: Term, epoch: i64, careful: Option<Careful>, keeper: Keeper, stop: CancellationToken) -> Self {
+  pub(super) fn new(term: Term, epoch: i64, careful: Option<Careful>, keeper: Keeper, share: Arc<Share>, stop: CancellationToken) -> Self {
     let inputs = term.next_input.0;
     Self {
       term,
@@ -90,6 +93,7 @@ impl Lead {
       appending: None,
       checkpoint_at: Instant::now() + CHECKPOINT_EVERY,
       keeper,
+      share,
       stop,
       reconnected: false,
       woken_by_input: false,
@@ -114,7 +118,7 @@ impl Lead {
       if self.checkpoint_is_due() && (quiet || !guards::on(Guard::CheckpointFromUnread)) {
         self.checkpoint().await?;
       }
-      if self.stop.is_cancelled() && quiet {
+      if self.ends() && quiet {
         return self.give_back().await;
       }
       if self.may_decide() && self.decide_next().await? {
@@ -144,17 +148,22 @@ impl Lead {
     Ok(())
   }
 
+  /// Nothing new is decided: the process ends, or another one is to lead.
+  fn ends(&self) -> bool {
+    self.stop.is_cancelled() || self.share.gives(self.term.partition)
+  }
+
   async fn give_back(&mut self) -> Result<(), End> {
     if self.term.unwritten > 0 {
       self.checkpoint().await?;
     }
     self.term.parts.store.give_back(part(self.term.partition), self.epoch).await?;
     tracing::info!(partition = self.term.partition, epoch = self.epoch, "the decider gave its partition back");
-    Err(End::Stopped)
+    Err(if self.stop.is_cancelled() { End::Stopped } else { End::Yielded })
   }
 
   fn may_decide(&self) -> bool {
-    let wants = !self.stop.is_cancelled() && !self.checkpoint_is_due() && self.appending.is_none();
+    let wants = !self.ends() && !self.checkpoint_is_due() && self.appending.is_none();
     wants && if self.careful.is_some() { self.unread.is_empty() } else { self.unread.len() < BATCH_INPUTS }
   }
 
@@ -229,7 +238,7 @@ impl Lead {
       records.extend(composed.records);
     }
     metrics::histogram!("pa_decider_batch_records").record(u32::try_from(records.len()).map_or(f64::MAX, f64::from));
-    let (log, partition) = (std::sync::Arc::clone(&self.term.parts.log), self.term.partition);
+    let (log, partition) = (Arc::clone(&self.term.parts.log), self.term.partition);
     let mut appending: Appending = Box::pin(async move {
       pa_store::fail_point!("decider.before_append");
       let appended = log.append(Stream::Events, partition, records).await;

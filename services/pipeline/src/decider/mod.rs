@@ -4,8 +4,8 @@
 //! Appends: `pa.events` (decisions, announcements), `pa.inputs` (what `route` names)
 //! Effects: makes a new agent's keys, deletes what an erased agent leaves
 //!
-//! Each partition has a task that opens a term (`term`): it takes the lease row and writes its new epoch there, loads the checkpoint, reads to the end, announces,
-//! and decides (`lead`) only after it has read exactly that announcement as accepted. What it decides, it decides from state that it read back itself, plus its own decisions
+//! Each partition has a task that opens a term (`term`), as long as the partition is in the share of this process (`share`): it takes the lease row and writes its new
+//! epoch there, loads the checkpoint, reads to the end, announces, and decides (`lead`) only after it has read exactly that announcement as accepted. What it decides, it decides from state that it read back itself, plus its own decisions
 //! of this term that it has not read back yet. Anything that doesn't fit ends the term; a used (epoch, seq) never gets other bytes. Every clause here closes a hole
 //! that the model check of the protocol found; the simulator switches them off one by one and must then fail.
 
@@ -18,6 +18,7 @@ mod due;
 mod known_keys;
 mod lead;
 mod repeats;
+mod share;
 pub mod store;
 mod term;
 #[cfg(test)]
@@ -90,6 +91,8 @@ pub struct Parts {
 pub enum End {
   /// Open a new one, if the row is still this process's own.
   NewTerm(&'static str),
+  /// Another process is to lead the partition: it was given back.
+  Yielded,
   /// Another decider was announced, or the lease is gone: stop, and wait until the lease has run out.
   StepDown(&'static str),
   /// The process is to end; everything was given back.
@@ -146,18 +149,20 @@ impl From<pa_eventlog::opener::Error> for End {
   }
 }
 
-/// Runs the deciders of `partitions` until `stop`. Each partition's [`Status`] is watched by readiness.
+/// Runs the deciders of `partitions` until `stop`; beside other processes it leads its share of them. Each partition's [`Status`] is watched by readiness.
 pub fn run(
   parts: &Parts,
   partitions: impl Iterator<Item = Partition>,
   tracker: &TaskTracker,
   stop: &CancellationToken,
 ) -> Vec<(Partition, watch::Receiver<Status>)> {
-  partitions
-    .map(|partition| {
-      let (status, watched) = watch::channel(Status::CatchingUp);
-      tracker.spawn(term::run(parts.clone(), partition, stop.clone(), status));
-      (partition, watched)
-    })
-    .collect()
+  let partitions: Vec<Partition> = partitions.collect();
+  let share = Arc::new(share::Share::whole(partitions.len()));
+  tracker.spawn(share::balance(parts.clone(), partitions.clone(), Arc::clone(&share), stop.clone()));
+  let start = |partition| {
+    let (status, watched) = watch::channel(Status::CatchingUp);
+    tracker.spawn(term::run(parts.clone(), partition, Arc::clone(&share), stop.clone(), status));
+    (partition, watched)
+  };
+  partitions.into_iter().map(start).collect()
 }

@@ -5,6 +5,7 @@ use pa_domain::AgentId;
 use pa_store::PgPool;
 use pa_store::checkpoint::{self, InputKey, Loaded, Mark, Outcome, Scope};
 use pa_store::lease::{Holder, partition};
+use pa_store::ops::nodes;
 use uuid::Uuid;
 
 pub use pa_store::checkpoint::Write;
@@ -44,6 +45,14 @@ pub trait DeciderStore: Send + Sync + 'static {
   async fn drop_checkpoint(&self, part: i16) -> Result<(), pa_store::Error>;
   /// Forgets an erased agent's stored things and keys; its root stays, which is its tombstone now or with the next checkpoint.
   async fn forget_agent(&self, part: i16, agent: AgentId) -> Result<(), pa_store::Error>;
+  /// Whether the last holder gave the partition back, or nobody ever held it.
+  async fn is_given_back(&self, _part: i16) -> Result<bool, pa_store::Error> {
+    Ok(true)
+  }
+  /// Says that this process can lead; how many processes can, this one included. `None` where nobody shares partitions.
+  async fn can_lead(&self) -> Result<Option<usize>, pa_store::Error> {
+    Ok(None)
+  }
   /// This process, as lease rows name it.
   fn process(&self) -> Uuid;
   /// The fold version of the kept states.
@@ -136,6 +145,14 @@ impl DeciderStore for PostgresStore {
 
   async fn forget_agent(&self, part: i16, agent: AgentId) -> Result<(), pa_store::Error> {
     checkpoint::forget_agent(&self.pool, self.scope(part), agent).await
+  }
+
+  async fn is_given_back(&self, part: i16) -> Result<bool, pa_store::Error> {
+    partition::is_given_back(&self.pool, part).await
+  }
+
+  async fn can_lead(&self) -> Result<Option<usize>, pa_store::Error> {
+    nodes::can_lead(&self.leases, self.holder.process).await.map(Some)
   }
 
   fn process(&self) -> Uuid {

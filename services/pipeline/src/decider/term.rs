@@ -9,11 +9,11 @@ use pa_eventlog::fence::{FenceState, NextInput};
 use pa_eventlog::guards::{self, Guard};
 use pa_eventlog::opener::Opened;
 use pa_eventlog::reader::{Item, Reader};
-use pa_eventlog::{AppendError, Partition, Position, Stream};
+use pa_eventlog::{AppendError, LogError, Partition, Position, Stream};
 use pa_store::checkpoint::Mark;
 use pa_store::lease::{LEASE, RENEW_EVERY};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -21,6 +21,7 @@ use super::agents::{Agents, Damage, Unfoldable};
 use super::due::Due;
 use super::lead::{Careful, Lead};
 use super::repeats::Repeats;
+use super::share::Share;
 use super::store::Take;
 use super::{End, Parts, READ_BACK_MAX, RETRY_AFTER, agree};
 
@@ -28,6 +29,9 @@ use super::{End, Parts, READ_BACK_MAX, RETRY_AFTER, agree};
 const NEW_TERM_PAUSE: Duration = Duration::from_millis(100);
 /// Well below a lease, which nobody renews meanwhile.
 const NEW_TERM_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A process that has its share leaves a partition that was given back to the others for so long.
+const LEFT_TO_OTHERS: Duration = RENEW_EVERY;
 
 /// What a partition's decider does, for readiness and the system page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,11 +47,11 @@ pub enum Status {
 }
 
 /// A partition's decider, term after term, until `stop`.
-pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationToken, status: watch::Sender<Status>) {
+pub(super) async fn run(parts: Parts, partition: Partition, share: Arc<Share>, stop: CancellationToken, status: watch::Sender<Status>) {
   let mut starting = true;
   let mut terms = Terms::default();
   while !stop.is_cancelled() {
-    let opened = open(&parts, partition, &mut terms, starting, &stop, &status).await;
+    let opened = open(&parts, partition, &mut terms, starting, &share, &stop, &status).await;
     // A start whose database is away is one still when it is back.
     starting &= terms.own.is_none() && matches!(opened, Err(End::Away(_)));
     let Err(end) = opened else { continue };
@@ -57,9 +61,15 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
         tracing::warn!(partition, why, fruitless = terms.fruitless, "a decider's term ended; opening a new one");
         pause(terms.rest(), &stop).await;
       }
+      End::Yielded => {
+        share.release(partition);
+        status.send_replace(Status::Waiting);
+        terms = Terms::default();
+      }
       End::StepDown(why) => {
         tracing::warn!(partition, why, "a decider stepped down");
         status.send_replace(Status::Waiting);
+        share.release(partition);
         if std::mem::take(&mut terms).own.is_some()
           && let Err(error) = parts.store.lost_alive(part(partition)).await
         {
@@ -90,7 +100,7 @@ pub(super) async fn run(parts: Parts, partition: Partition, stop: CancellationTo
   status.send_replace(Status::Waiting);
 }
 
-async fn pause(time: Duration, stop: &CancellationToken) {
+pub(super) async fn pause(time: Duration, stop: &CancellationToken) {
   tokio::select! {
     biased;
     () = sleep(time) => {}
@@ -111,6 +121,8 @@ struct Terms {
   careful: Option<Careful>,
   /// Terms in a row that read back nothing of their own.
   fruitless: u32,
+  /// Since when the partition lies there, given back, and others may take it first.
+  left_since: Option<Instant>,
 }
 
 impl Terms {
@@ -123,29 +135,49 @@ impl Terms {
   }
 }
 
+/// The epoch of a new term, if the partition is or becomes this process's own.
+async fn take(parts: &Parts, partition: Partition, terms: &mut Terms, starting: bool, share: &Share) -> Result<Option<i64>, End> {
+  let store = &parts.store;
+  if let Some(above) = terms.own {
+    // Asked first, since a new term renews the lease: who does not reach the log is to lose it.
+    parts.log.end(Stream::Events, partition).await?;
+    return store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own")).map(Some);
+  }
+  if !share.reaches_log() {
+    return Err(End::Away(anyhow::anyhow!("the log does not answer")));
+  }
+  if share.is_full() && store.is_given_back(part(partition)).await? && terms.left_since.get_or_insert_with(Instant::now).elapsed() < LEFT_TO_OTHERS {
+    return Ok(None);
+  }
+  match store.take(part(partition), starting).await? {
+    Take::Taken(term) => {
+      terms.left_since = None;
+      terms.careful = (!term.clean).then(|| Careful::after(term.note));
+      Ok(Some(term.epoch))
+    }
+    Take::Held { .. } => {
+      terms.left_since = None;
+      Ok(None)
+    }
+  }
+}
+
 async fn open(
   parts: &Parts,
   partition: Partition,
   terms: &mut Terms,
   starting: bool,
+  share: &Arc<Share>,
   stop: &CancellationToken,
   status: &watch::Sender<Status>,
 ) -> Result<(), End> {
   let store = &parts.store;
-  let taken = match terms.own {
-    Some(above) => store.new_term(part(partition), above).await?.ok_or(End::StepDown("the lease row is no longer its own"))?,
-    None => match store.take(part(partition), starting).await? {
-      Take::Taken(term) => {
-        terms.careful = (!term.clean).then(|| Careful::after(term.note));
-        term.epoch
-      }
-      Take::Held { .. } => {
-        status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
-        pause(RENEW_EVERY / 3, stop).await;
-        return Ok(());
-      }
-    },
+  let Some(taken) = take(parts, partition, terms, starting, share).await? else {
+    status.send_if_modified(|status| std::mem::replace(status, Status::Waiting) != Status::Waiting);
+    pause(RENEW_EVERY / 3, stop).await;
+    return Ok(());
   };
+  share.hold(partition);
   terms.own = Some(taken);
   terms.fruitless = terms.fruitless.saturating_add(1);
   status.send_replace(Status::CatchingUp);
@@ -162,7 +194,7 @@ async fn open(
   term.announce(epoch).await?;
   status.send_replace(Status::Leading(epoch));
   tracing::info!(partition, epoch, next_input = term.next_input.0, "the decider leads");
-  let mut lead = Lead::new(term, epoch, terms.careful.take(), keeper, stop.clone());
+  let mut lead = Lead::new(term, epoch, terms.careful.take(), keeper, Arc::clone(share), stop.clone());
   let ended = Box::pin(lead.run()).await;
   if lead.is_fruitful() {
     terms.fruitless = 0;
@@ -318,7 +350,7 @@ impl Term {
         None if Instant::now() >= deadline => return Err(End::new_term("the announcement was not read back")),
         None => {
           let wait = self.parts.log.wait(Stream::Events, self.partition, self.reader.position());
-          if tokio::time::timeout_at(deadline, wait).await.is_err() {
+          if timeout_at(deadline, wait).await.is_err() {
             tracing::debug!(partition = self.partition, "waited for the announcement to the end");
           }
         }
@@ -336,16 +368,25 @@ pub(super) struct Keeper {
 impl Keeper {
   #[expect(clippy::disallowed_methods, reason = "it ends with its term: dropping the keeper aborts it")]
   fn start(parts: &Parts, partition: Partition) -> Self {
-    let store = Arc::clone(&parts.store);
+    let (store, log) = (Arc::clone(&parts.store), Arc::clone(&parts.log));
     let (say, lost) = watch::channel(false);
     let task = tokio::spawn(async move {
       let mut renewed = Instant::now();
       loop {
         sleep(RENEW_EVERY).await;
-        match store.renew(part(partition)).await {
-          Ok(true) => renewed = Instant::now(),
-          Ok(false) => break,
-          Err(error) => {
+        // A lease proves that its holder reaches the log, too; if nobody else takes it meanwhile, it goes on when the log is back.
+        if matches!(log.end(Stream::Events, partition).await, Err(LogError::Away(_))) {
+          continue;
+        }
+        let asked = Instant::now();
+        match timeout_at(asked.max(renewed + LEASE), store.renew(part(partition))).await {
+          Ok(Ok(true)) => renewed = asked,
+          Ok(Ok(false)) => break,
+          Err(_) => {
+            tracing::warn!(partition, "the database did not answer for a whole lease");
+            break;
+          }
+          Ok(Err(error)) => {
             tracing::warn!(partition, error = &error as &dyn std::error::Error, "could not renew the lease");
             if renewed.elapsed() >= LEASE {
               break;

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pa_store::ops::log_identity::{self, LogIdentity};
+use pa_store::PgPool;
 use pa_store::pool::{Database, Role};
 use rdkafka::error::KafkaError;
 
@@ -40,6 +41,8 @@ use topics::{Found, STREAMS, Topics};
 const KIND: &str = "kafka";
 /// What `wait` waits at the most, so that an outage is seen soon.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// How long another node may take from its first topic to writing down whose they are.
+const STARTS_WITHIN: Duration = Duration::from_secs(5);
 /// How long a record that is known to be there may take from the broker.
 const COMES_WITHIN: Duration = Duration::from_secs(5);
 
@@ -52,6 +55,10 @@ pub struct KafkaLog {
   producer: Producer,
   follower: Arc<Follower>,
   history: Arc<History>,
+}
+
+fn no_database(error: pa_store::Error) -> LogError {
+  LogError::Away(Box::new(error))
 }
 
 fn away(error: KafkaError) -> LogError {
@@ -74,15 +81,7 @@ impl KafkaLog {
     let admin = config.client(Purpose::Control).create_with_context(context::Quiet).map_err(away)?;
     let topics = Arc::new(Topics::new(config, admin));
     let pool = database.pool(Role::Tool);
-    let no_database = |error: pa_store::Error| LogError::Away(Box::new(error));
-    let known = log_identity::load(&pool).await.map_err(no_database)?;
-    if let Some(known) = known.as_ref().filter(|known| known.kind != KIND) {
-      return Err(LogError::Unusable(format!("this database belongs to a log of kind {}; `pa log copy` moves a log to another kind", known.kind)));
-    }
-    let found = {
-      let (topics, known) = (Arc::clone(&topics), known.clone());
-      blocking(move || establish(&topics, known.as_ref(), partitions)).await?
-    };
+    let (known, found) = Self::establish(&topics, &pool, partitions).await?;
     let wanted = LogIdentity { kind: KIND.into(), id: found.id, partitions: i32::from(found.partitions), sealed };
     let standing = match known {
       Some(known) => known,
@@ -94,6 +93,25 @@ impl KafkaLog {
     }
     let identity = Identity { kind: KIND.to_owned(), id: found.id, partitions: found.partitions, sealed };
     Self::start(config, producer, topics, identity, found.warnings).map(Arc::new)
+  }
+
+  /// The log that the database knows, and the topics as they are. Where neither knows the other another node may be at the same first start: what looks wrong is looked at again.
+  async fn establish(topics: &Arc<Topics>, pool: &PgPool, partitions: Partition) -> Result<(Option<LogIdentity>, Found), LogError> {
+    let deadline = tokio::time::Instant::now() + STARTS_WITHIN;
+    loop {
+      let known = log_identity::load(pool).await.map_err(no_database)?;
+      if let Some(known) = known.as_ref().filter(|known| known.kind != KIND) {
+        return Err(LogError::Unusable(format!("this database belongs to a log of kind {}; `pa log copy` moves a log to another kind", known.kind)));
+      }
+      let found = {
+        let (topics, known) = (Arc::clone(topics), known.clone());
+        blocking(move || establish(&topics, known.as_ref(), partitions)).await
+      };
+      match found {
+        Err(LogError::Unusable(_)) if known.is_none() && tokio::time::Instant::now() < deadline => tokio::time::sleep(WAIT_MAX).await,
+        found => return Ok((known, found?)),
+      }
+    }
   }
 
   fn start(config: &Config, producer: Producer, topics: Arc<Topics>, identity: Identity, warnings: Vec<String>) -> Result<Self, LogError> {

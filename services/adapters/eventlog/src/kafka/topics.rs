@@ -179,6 +179,10 @@ impl Topics {
       .collect();
     tracing::info!(partitions, copies, prefix = self.prefix, "making the topics of a new log");
     let made = futures::executor::block_on(self.admin.create_topics(&topics, &options())).map_err(away)?;
+    if made.iter().all(|made| matches!(made, Err((_, RDKafkaErrorCode::TopicAlreadyExists)))) {
+      // The controller makes all topics of a request or none: another node that starts for the first time was faster.
+      return Err(LogError::Away("another process makes the topics of this log".into()));
+    }
     for made in made {
       made.map_err(|(name, code)| unusable(format!("the topic {name} can't be made: {code}")))?;
     }

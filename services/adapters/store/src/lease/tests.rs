@@ -76,11 +76,14 @@ async fn a_held_partition_is_free_when_its_lease_has_run_out_or_was_given_back()
   let (one, two) = (holder(), holder());
   taken(&db.pool, one, true).await;
   assert!(is_held(&db.pool, two, true).await, "of another node, so even a starting process waits");
+  assert!(!partition::is_given_back(&db.pool, 0).await.unwrap() && partition::is_given_back(&db.pool, 1).await.unwrap());
   run_out(&db.pool).await;
   assert_eq!(taken(&db.pool, two, false).await, Term { epoch: 2, clean: false, note: None });
   assert!(partition::renew(&db.pool, one.process, &[0]).await.unwrap().is_empty());
   assert!(!partition::give_back(&db.pool, 0, one.process, 1).await.unwrap());
+  assert!(!partition::is_given_back(&db.pool, 0).await.unwrap());
   assert!(partition::give_back(&db.pool, 0, two.process, 2).await.unwrap());
+  assert!(partition::is_given_back(&db.pool, 0).await.unwrap());
   assert_eq!(taken(&db.pool, one, false).await, Term { epoch: 3, clean: true, note: None });
 }
 
