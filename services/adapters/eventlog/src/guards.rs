@@ -39,6 +39,27 @@ pub enum Guard {
   RepeatWindow,
 }
 
+impl Guard {
+  /// Every guard.
+  pub const ALL: [Self; 15] = [
+    Self::Epoch,
+    Self::RepeatedSeq,
+    Self::Gap,
+    Self::DecisionBoundary,
+    Self::OpenDecisionVoidAtAnnouncement,
+    Self::EqualEpochAgain,
+    Self::WaitForOwnAnnouncement,
+    Self::AnswerOnAppend,
+    Self::EffectBeforePermit,
+    Self::CheckpointFromUnread,
+    Self::CheckpointGuard,
+    Self::PermitWindow,
+    Self::UnannouncedEpoch,
+    Self::Cursor,
+    Self::RepeatWindow,
+  ];
+}
+
 /// Whether a guard is on.
 #[cfg(not(feature = "mutants"))]
 #[inline]

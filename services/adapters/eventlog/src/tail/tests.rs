@@ -275,3 +275,43 @@ async fn a_follower_that_is_too_slow_is_told() {
   tail.expect(AGENT, input(last)).within(SOON).await;
   assert!(matches!(slow.recv().await, Err(broadcast::error::RecvError::Lagged(_))));
 }
+
+/// A recorder that adds up one counter.
+struct Counting(Arc<std::sync::atomic::AtomicU64>);
+
+impl metrics::Recorder for Counting {
+  fn describe_counter(&self, _: metrics::KeyName, _: Option<metrics::Unit>, _: metrics::SharedString) {}
+  fn describe_gauge(&self, _: metrics::KeyName, _: Option<metrics::Unit>, _: metrics::SharedString) {}
+  fn describe_histogram(&self, _: metrics::KeyName, _: Option<metrics::Unit>, _: metrics::SharedString) {}
+
+  fn register_counter(&self, key: &metrics::Key, _: &metrics::Metadata<'_>) -> metrics::Counter {
+    if key.name() == "pa_log_void_records_total" { metrics::Counter::from_arc(Arc::clone(&self.0)) } else { metrics::Counter::noop() }
+  }
+
+  fn register_gauge(&self, _: &metrics::Key, _: &metrics::Metadata<'_>) -> metrics::Gauge {
+    metrics::Gauge::noop()
+  }
+
+  fn register_histogram(&self, _: &metrics::Key, _: &metrics::Metadata<'_>) -> metrics::Histogram {
+    metrics::Histogram::noop()
+  }
+}
+
+/// What a stale decider wrote is counted, each record once, and nothing else is.
+#[tokio::test(start_paused = true)]
+async fn void_records_are_counted() {
+  let counted = Arc::new(std::sync::atomic::AtomicU64::new(0));
+  let recorder = Counting(Arc::clone(&counted));
+  let _here = metrics::set_default_local_recorder(&recorder);
+  let world = World::new();
+  world.announce(1);
+  world.announce(2);
+  let (tail, _stop) = world.tail();
+  following(&tail).await;
+  let expected = tail.expect(AGENT, input(5));
+  world.put(input(3), 2, 1).await;
+  world.put(input(4), 1, 1).await;
+  world.put(input(5), 2, 3).await;
+  assert!(expected.within(SOON).await.is_some());
+  assert_eq!(counted.load(std::sync::atomic::Ordering::Relaxed), 2, "both parts of the decision of the older term");
+}
