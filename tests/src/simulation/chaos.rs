@@ -12,13 +12,21 @@ use tokio::time::{Instant, sleep};
 
 use super::world::{PARTITIONS, World};
 
+/// How wrong a wall clock is set at the most: an hour, as a machine in the wrong time zone.
+pub(super) const CLOCK_MILLIS_MAX: i64 = 3_600_000;
+
 /// Kinds of trouble that a seed has.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each kind of trouble is there or not, whatever the others are")]
 pub(super) struct Kinds {
   /// Tails of the logs are cut, as by a power loss that took back what was acknowledged.
   pub(super) cuts: bool,
   /// The database is set back to a backup.
   pub(super) restores: bool,
+  /// Wall clocks are hours apart and are set while processes run.
+  pub(super) clocks: bool,
+  /// Inputs that can't be opened come in between.
+  pub(super) quarantines: bool,
 }
 
 /// Everything that goes wrong until `until`.
@@ -53,6 +61,8 @@ impl Chaos {
         70..82 => drop(lasting.spawn(without_database(world, node, time))),
         82..92 => drop(lasting.spawn(without_log(world, node, time / 2))),
         92..96 if self.kinds.cuts => self.cut(&mut random).await,
+        92..98 if self.kinds.clocks => self.world.set_clock(node, random.random_range(-CLOCK_MILLIS_MAX..=CLOCK_MILLIS_MAX)),
+        92..98 if self.kinds.quarantines => self.leave_unreadable(&mut random).await,
         96..98 if self.kinds.restores => backup = Some(self.world.shared.database.copy()),
         98..100 if self.kinds.restores => {
           if let Some(rows) = backup.take() {
@@ -86,6 +96,12 @@ impl Chaos {
     }
     sleep(Duration::from_millis(1_500)).await;
     log.set_away_for_all(false);
+  }
+
+  async fn leave_unreadable(&self, random: &mut StdRng) {
+    let agents = self.world.agents.lock().clone();
+    let agent = agents[random.random_range(0..agents.len())];
+    self.world.leave_unreadable(agent, random.random()).await;
   }
 
   /// Everything stands still while a backup is restored.

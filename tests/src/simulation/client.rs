@@ -128,6 +128,9 @@ impl Owner {
             world.record.problem(format!("a message of {agent} was refused: {reason}"));
           } else {
             jobs.push(message_of(resolved.input).into());
+            if let Some(decision) = &resolved.decision {
+              world.record.admitted(agent, decision.ordinal, message_of(resolved.input).0);
+            }
             let source = format!("{agent}/{}", self.device);
             world.record.acknowledged(Acknowledged { agent, source, number, text, input: Some(resolved.input) });
           }
@@ -167,6 +170,18 @@ pub(super) async fn reconcile(world: Arc<World>, seed: u64) {
       let key = format!("reconcile/{}/{executed}", row.id);
       world.record.reconciled(row.id, executed);
       drop(resolve(&world, &mut random, &request(agent, key, inputs::reconcile(row.job, row.id, executed))).await);
+    }
+  }
+}
+
+/// Lets go of inputs that are set aside: the owner drops the one that can't be opened, or tries it again first.
+pub(super) async fn release(world: Arc<World>, seed: u64) {
+  let mut random = StdRng::seed_from_u64(seed);
+  for number in 0_u64.. {
+    sleep(Duration::from_millis(random.random_range(1_000..5_000))).await;
+    for agent in world.set_aside() {
+      let drop_first = random.random_range(0..4) > 0;
+      drop(resolve(&world, &mut random, &request(agent, format!("release/{number}"), inputs::release(drop_first))).await);
     }
   }
 }

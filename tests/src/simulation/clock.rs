@@ -1,5 +1,8 @@
 //! Time and ids of a simulated process: tokio's paused clock with the process's own error, and ids from its own seed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use pa_domain::Timestamp;
 use pa_store::clock::{Clock, Ids};
 use parking_lot::Mutex;
@@ -8,25 +11,28 @@ use rand::{Rng, SeedableRng};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+/// How wrong a machine's wall clock is, in milliseconds; it may be set at any time.
+pub(super) type Skew = Arc<AtomicI64>;
+
 /// What the clocks show when a simulation begins.
 const BEGIN: i64 = 1_767_225_600_000;
 
-/// A wall clock that may be wrong by a constant.
+/// A wall clock that may be wrong, and may jump.
 pub(super) struct SimClock {
   begin: Instant,
-  skew_millis: i64,
+  skew: Skew,
 }
 
 impl SimClock {
-  pub(super) fn new(begin: Instant, skew_millis: i64) -> Self {
-    Self { begin, skew_millis }
+  pub(super) fn new(begin: Instant, skew: Skew) -> Self {
+    Self { begin, skew }
   }
 }
 
 impl Clock for SimClock {
   fn now(&self) -> Timestamp {
     let passed = i64::try_from(self.begin.elapsed().as_millis()).unwrap_or(i64::MAX);
-    Timestamp(BEGIN + passed + self.skew_millis)
+    Timestamp(BEGIN + passed + self.skew.load(Ordering::Relaxed))
   }
 }
 

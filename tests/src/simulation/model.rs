@@ -1,8 +1,10 @@
 //! The read model of a simulation: the product's folds over the store in memory, projected by every process at once, which the position's guard makes harmless.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pa_domain::AgentId;
 use pa_eventlog::fence::FenceState;
 use pa_eventlog::opener::Opener;
 use pa_eventlog::reader::{self, Decision, Item, Reader};
@@ -83,7 +85,9 @@ impl Projector {
     let mut reader = Reader::new(Arc::clone(&self.log), Arc::clone(&self.opener), self.partition, state_of(&at));
     loop {
       let items = reader.next().await?;
-      let mut batch = Batch::new(&parked);
+      let agents: BTreeSet<AgentId> = items.iter().filter_map(Item::decided).map(|head| head.agent).collect();
+      let progress = ReadStore::progress(&**store, &agents.into_iter().collect::<Vec<_>>()).await.expect("memory does not fail");
+      let mut batch = Batch::new(&parked).after(progress);
       for item in &items {
         project(&mut batch, self.partition, item);
       }

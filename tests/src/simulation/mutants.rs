@@ -39,24 +39,50 @@ fn noticed_in<F: Future<Output = Result<(), String>>>(guard: Guard, trace: impl 
   println!("{guard:?} is missed: {problem}");
 }
 
+/// Every guard is missed by random seeds or in a directed trace: a new one does not compile until somebody says which, and has no proof until it stands below.
+#[test]
+fn every_guard_is_proven() {
+  let by_seeds = |guard: Guard| match guard {
+    Guard::Epoch
+    | Guard::RepeatedSeq
+    | Guard::DecisionBoundary
+    | Guard::OpenDecisionVoidAtAnnouncement
+    | Guard::EqualEpochAgain
+    | Guard::EffectBeforePermit
+    | Guard::CheckpointFromUnread
+    | Guard::RepeatWindow
+    | Guard::AnswerOnAppend
+    | Guard::Cursor => true,
+    Guard::Gap | Guard::WaitForOwnAnnouncement | Guard::CheckpointGuard | Guard::PermitWindow | Guard::UnannouncedEpoch => false,
+  };
+  let wrong: Vec<Guard> = Guard::ALL.into_iter().filter(|guard| by_seeds(*guard) != BY_SEEDS.contains(guard)).collect();
+  assert!(wrong.is_empty(), "these have another proof than is said here: {wrong:?}");
+}
+
 macro_rules! noticed {
-  ($($name:ident: $guard:ident, $known:literal);+ $(;)?) => {$(
+  ($($name:ident: $guard:ident, $known:literal);+ $(;)?) => {
+    /// Guards that random seeds miss.
+    const BY_SEEDS: &[Guard] = &[$(Guard::$guard),+];
+    $(
     #[test]
     fn $name() {
       noticed(Guard::$guard, $known);
     }
-  )+};
+    )+
+  };
 }
 
 noticed! {
-  the_simulator_notices_when_epoch_is_off: Epoch, 10;
+  the_simulator_notices_when_epoch_is_off: Epoch, 23;
   the_simulator_notices_when_repeated_seq_is_off: RepeatedSeq, 3;
   the_simulator_notices_when_decision_boundary_is_off: DecisionBoundary, 0;
   the_simulator_notices_when_open_decision_void_at_announcement_is_off: OpenDecisionVoidAtAnnouncement, 2;
-  the_simulator_notices_when_equal_epoch_again_is_off: EqualEpochAgain, 19;
+  the_simulator_notices_when_equal_epoch_again_is_off: EqualEpochAgain, 7;
   the_simulator_notices_when_effect_before_permit_is_off: EffectBeforePermit, 0;
-  the_simulator_notices_when_checkpoint_from_unread_is_off: CheckpointFromUnread, 180;
+  the_simulator_notices_when_checkpoint_from_unread_is_off: CheckpointFromUnread, 38;
   the_simulator_notices_when_repeat_window_is_off: RepeatWindow, 0;
+  the_simulator_notices_when_answer_on_append_is_off: AnswerOnAppend, 22;
+  the_simulator_notices_when_cursor_is_off: Cursor, 0;
 }
 
 #[test]
@@ -85,11 +111,11 @@ fn the_simulator_notices_when_unannounced_epoch_is_off() {
 }
 
 #[test]
-fn the_simulator_notices_when_answer_on_append_is_off() {
+fn the_trace_of_a_void_decision_notices_when_answer_on_append_is_off() {
   noticed_in(Guard::AnswerOnAppend, void_decision);
 }
 
 #[test]
-fn the_simulator_notices_when_cursor_is_off() {
+fn the_trace_of_a_stale_commit_notices_when_cursor_is_off() {
   noticed_in(Guard::Cursor, stale_commit);
 }

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::clock::{SimClock, SimIds};
+use super::clock::{SimClock, SimIds, Skew};
 use super::gate::{Gate, GatedLog};
 use super::model::Projector;
 use super::ports::Ports;
@@ -145,18 +145,18 @@ impl KeyMaker for SimKeys {
 }
 
 /// Which life of which node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Life {
   pub(super) node: u64,
   pub(super) number: u64,
   pub(super) seed: u64,
-  pub(super) skew_millis: i64,
+  pub(super) skew: Skew,
   pub(super) roles: Roles,
 }
 
 impl Process {
   pub(super) async fn start(shared: &Shared, life: Life) -> Self {
-    let Life { node, number, seed, .. } = life;
+    let Life { node, number, seed, skew, roles } = life;
     let name = node * 1_000_000 + number;
     let holder = Holder { node: NodeId(Uuid::from_u128(0xaa00 + u128::from(node))), process: Uuid::from_u128(0xbb_0000_0000 + u128::from(name)) };
     let (gate, traps) = (Gate::open(), Traps::default());
@@ -166,7 +166,7 @@ impl Process {
     store.set_trouble(|trouble| *trouble = shared.trouble);
     let keys: Arc<dyn Keys> = Arc::new(shared.keys.clone());
     let opener = Arc::new(Opener::new(Arc::clone(&keys), shared.sealed));
-    let clock: Arc<dyn Clock> = Arc::new(SimClock::new(shared.begin, life.skew_millis));
+    let clock: Arc<dyn Clock> = Arc::new(SimClock::new(shared.begin, skew));
     let ids: Arc<dyn Ids> = Arc::new(SimIds::new(seed.wrapping_mul(31) ^ name));
     let appender = Appender::new(Arc::clone(&log), &shared.identity, Arc::clone(&keys), Arc::clone(&clock), Arc::clone(&ids), "pa/test");
     let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -188,11 +188,11 @@ impl Process {
       clock: Arc::clone(&clock),
       ids: Arc::clone(&ids),
     };
-    let decides = (0..PARTITIONS).filter(|_| life.roles.decides);
+    let decides = (0..PARTITIONS).filter(|_| roles.decides);
     let statuses = decider::run(&parts, decides, &tracker, &stop);
-    let process = Self { holder, roles: life.roles, gate, traps, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
-    process.project(shared, life.roles, &log, &opener);
-    if life.roles.works {
+    let process = Self { holder, roles, gate, traps, log: sim, store, tail, view: View::new(), appender, statuses, stop, tracker };
+    process.project(shared, roles, &log, &opener);
+    if roles.works {
       process.work(shared, &ids, clock, seed ^ name);
     }
     process

@@ -8,6 +8,8 @@ use pa_eventlog::reader::DecisionHead;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::watcher::Look;
+
 /// A decision that a client was told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Told {
@@ -43,6 +45,8 @@ pub(super) struct Record {
   acknowledged: Mutex<Vec<Acknowledged>>,
   reconciled: Mutex<HashMap<CallId, bool>>,
   erased: Mutex<Vec<AgentId>>,
+  admitted: Mutex<Vec<(AgentId, i64, Uuid)>>,
+  looks: Mutex<Vec<Look>>,
   problems: Mutex<Vec<String>>,
 }
 
@@ -53,6 +57,25 @@ impl Record {
 
   pub(super) fn acknowledged(&self, message: Acknowledged) {
     self.acknowledged.lock().push(message);
+  }
+
+  /// A message whose sender knows where it stands: a reader at that ordinal is shown it.
+  pub(super) fn admitted(&self, agent: AgentId, ordinal: i64, message: Uuid) {
+    self.admitted.lock().push((agent, ordinal, message));
+  }
+
+  /// Messages of an agent that a reader must be shown, each from an ordinal on.
+  pub(super) fn visible(&self, agent: AgentId) -> Vec<(i64, Uuid)> {
+    self.admitted.lock().iter().filter(|(of, _, _)| *of == agent).map(|(_, ordinal, message)| (*ordinal, *message)).collect()
+  }
+
+  /// Somebody was shown something.
+  pub(super) fn look(&self, look: Look) {
+    self.looks.lock().push(look);
+  }
+
+  pub(super) fn all_looks(&self) -> Vec<Look> {
+    self.looks.lock().clone()
   }
 
   pub(super) fn reconciled(&self, call: CallId, executed: bool) {

@@ -10,11 +10,12 @@ use rand::{Rng, SeedableRng};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::chaos::{Chaos, Kinds};
-use super::client::{Administrator, Contact, Owner, reconcile};
+use super::chaos::{CLOCK_MILLIS_MAX, Chaos, Kinds};
+use super::client::{Administrator, Contact, Owner, reconcile, release};
 use super::oracle;
 use super::process::Roles;
 use super::store::Trouble;
+use super::watcher::watch;
 use super::world::{Shared, World, agent, plan};
 
 /// So long things go wrong.
@@ -46,7 +47,7 @@ pub(super) fn in_paused_time<T>(future: impl Future<Output = T>) -> T {
 
 /// Most seeds have a log that keeps its word and a database that only goes forward.
 fn kinds_of(seed: u64) -> Kinds {
-  Kinds { cuts: seed % 8 == 3, restores: seed % 8 == 5 }
+  Kinds { cuts: seed % 8 == 3, restores: seed % 8 == 5, clocks: seed % 8 == 7, quarantines: seed % 8 == 1 }
 }
 
 async fn run_world(seed: u64, kinds: Kinds) -> Result<Stats, String> {
@@ -58,7 +59,8 @@ async fn run_world(seed: u64, kinds: Kinds) -> Result<Stats, String> {
     _ => Odds { lost_ack: 20, lost: 20, late: 25, duplicate: 30, gap: 30, torn: 20, refused: 10 },
   };
   let trouble = Trouble { away: false, lost_answers: 10, delay: Duration::from_millis(2) };
-  let nodes: Vec<(i64, Roles)> = (0..random.random_range(2..=3)).map(|_| (random.random_range(-2_000..=2_000), Roles::ALL)).collect();
+  let skew = if kinds.clocks { CLOCK_MILLIS_MAX } else { 2_000 };
+  let nodes: Vec<(i64, Roles)> = (0..random.random_range(2..=3)).map(|_| (random.random_range(-skew..=skew), Roles::ALL)).collect();
   let world = World::new(seed, Shared::new(plan(seed, odds), trouble), &nodes);
   world.start_all().await;
   let people = people(&world, &mut random);
@@ -78,7 +80,12 @@ fn people(world: &Arc<World>, random: &mut StdRng) -> JoinSet<()> {
   let agents: Vec<AgentId> = (0..random.random_range(2..=3_u128)).map(agent).collect();
   let mut people = JoinSet::new();
   let mut next = 0_u64;
+  world.agents.lock().clone_from(&agents);
   tokio::spawn(reconcile(Arc::clone(world), random.random()));
+  tokio::spawn(release(Arc::clone(world), random.random()));
+  for agent in &agents {
+    tokio::spawn(watch(Arc::clone(world), *agent, random.random()));
+  }
   let administrator = Administrator { world: Arc::clone(world), accounts: random.random_range(0..=2), seed: random.random() };
   people.spawn(administrator.live());
   for agent in agents {

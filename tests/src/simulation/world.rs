@@ -1,17 +1,19 @@
 //! A simulated world: processes that come and go over one log and one database, the people outside, and what goes wrong.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use pa_domain::call::Class;
+use pa_domain::meta::Kind;
 use pa_domain::testing::inputs;
-use pa_domain::{AgentId, Origin};
+use pa_domain::{AgentId, Meta, Origin, Timestamp};
+use pa_eventlog::compose::Composer;
 use pa_eventlog::meta::partition_of;
 use pa_eventlog::sim::{Delays, Fate, Odds, Plan, SimLog};
-use pa_eventlog::{Identity, Partition, Stream};
+use pa_eventlog::{Identity, Partition, Position, Record as Stored, Stream};
 use pa_projections::queue::CallRow;
-use pa_store::keys::KeyRing;
+use pa_store::keys::{KeyRing, Lookup};
 use pa_store::lease::LEASE;
 use parking_lot::Mutex;
 use rand::Rng;
@@ -20,8 +22,9 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::client::{request, resolve};
+use super::clock::Skew;
 use super::model::ReadModel;
-use super::process::{Life, Process, Roles};
+use super::process::{Life, Process, Request, Roles};
 use super::record::Record;
 use super::store::{SimDatabase, Trouble};
 use super::tools::Ledger;
@@ -76,21 +79,25 @@ impl Shared {
 struct Node {
   process: Option<Arc<Process>>,
   lives: u64,
-  skew_millis: i64,
+  /// Its machine's; it outlives the processes.
+  skew: Skew,
   roles: Roles,
 }
 
 pub(super) struct World {
   pub(super) shared: Shared,
   pub(super) record: Record,
+  /// Whom people use.
+  pub(super) agents: Mutex<Vec<AgentId>>,
   nodes: Mutex<Vec<Node>>,
   seed: u64,
 }
 
 impl World {
   pub(super) fn new(seed: u64, shared: Shared, nodes: &[(i64, Roles)]) -> Arc<Self> {
-    let nodes = nodes.iter().map(|(skew_millis, roles)| Node { process: None, lives: 0, skew_millis: *skew_millis, roles: *roles }).collect();
-    Arc::new(Self { shared, record: Record::default(), nodes: Mutex::new(nodes), seed })
+    let nodes =
+      nodes.iter().map(|(skew_millis, roles)| Node { process: None, lives: 0, skew: Arc::new(AtomicI64::new(*skew_millis)), roles: *roles }).collect();
+    Arc::new(Self { shared, record: Record::default(), agents: Mutex::default(), nodes: Mutex::new(nodes), seed })
   }
 
   /// A world without faults but those that a test makes.
@@ -109,7 +116,7 @@ impl World {
       let mut nodes = self.nodes.lock();
       let of = &mut nodes[node];
       of.lives += 1;
-      Life { node: u64::try_from(node).expect("few nodes"), number: of.lives, seed: self.seed, skew_millis: of.skew_millis, roles: of.roles }
+      Life { node: u64::try_from(node).expect("few nodes"), number: of.lives, seed: self.seed, skew: Arc::clone(&of.skew), roles: of.roles }
     };
     let process = Arc::new(Process::start(&self.shared, life).await);
     self.nodes.lock()[node].process = Some(Arc::clone(&process));
@@ -186,6 +193,54 @@ impl World {
     }
   }
 
+  /// Sets a machine's wall clock.
+  pub(super) fn set_clock(&self, node: usize, skew_millis: i64) {
+    self.nodes.lock()[node].skew.store(skew_millis, Ordering::Relaxed);
+  }
+
+  /// An input's record as an appender would make it, with an id of one's own.
+  pub(super) async fn input(&self, request: &Request, id: Uuid) -> Stored {
+    let keys = match self.shared.keys.get(request.agent).await {
+      Ok(Lookup::Key(keys)) => keys,
+      other => panic!("{other:?}"),
+    };
+    let meta = Meta {
+      id,
+      kind: Kind::Input,
+      agent: request.agent,
+      ordinal: 0,
+      at: Timestamp(0),
+      cause: Uuid::nil(),
+      correlation: id,
+      actor: "owner".to_owned(),
+      origin: Origin::Owner,
+      producer: request.producer.clone(),
+      key: keys.hash_key(request.key.as_bytes()).to_vec(),
+      input: 0,
+      held: false,
+      part: 0,
+    };
+    Composer::new(true, "pa/test").input(&keys, meta, &request.input, None).expect("a small record")
+  }
+
+  /// Appends an input of an agent that can't be opened although its key is there.
+  pub(super) async fn leave_unreadable(&self, agent: AgentId, number: u64) -> Position {
+    let request = request(agent, format!("unreadable-{number}"), inputs::message("never seen"));
+    let mut record = self.input(&request, Uuid::from_u128(0xdead_0000_0000 + u128::from(number))).await;
+    let mut value = record.value.to_vec();
+    *value.last_mut().expect("a sealed value has a tag") ^= 1;
+    record.value = value.into();
+    self.shared.log.put(Stream::Inputs, partition_of(agent, PARTITIONS), vec![record])[0]
+  }
+
+  /// Those of the agents that people use whose inputs are set aside, as far as a worker knows.
+  pub(super) fn set_aside(&self) -> Vec<AgentId> {
+    let nodes = self.nodes.lock();
+    let views: Vec<&Arc<Process>> = nodes.iter().filter_map(|node| node.process.as_ref()).filter(|process| process.answers() && process.roles.works).collect();
+    let holds = |agent: &AgentId| views.iter().any(|process| process.view.root(*agent).is_some_and(|root| !root.quarantine.held.is_empty()));
+    self.agents.lock().iter().copied().filter(holds).collect()
+  }
+
   /// Whether an agent's keys are gone.
   pub(super) fn is_erased(&self, agent: AgentId) -> bool {
     self.shared.erased.lock().contains(&agent)
@@ -199,6 +254,8 @@ impl World {
   async fn left(&self) -> Vec<String> {
     let store = self.shared.model.store();
     let mut left: Vec<String> = store.jobs().iter().map(|(agent, row)| format!("job {} of {agent} is {:?}", row.id, row.state)).collect();
+    left.extend(self.shared.database.copy().work.keys().map(|job| format!("a lease on {job} stands")));
+    left.extend(self.set_aside().into_iter().map(|agent| format!("inputs of {agent} are set aside")));
     left.extend(store.calls().iter().filter(|(_, row)| is_open(row)).map(|(agent, row)| format!("call {} of {agent}, unknown: {}", row.id, row.unknown)));
     for partition in 0..PARTITIONS {
       let end = self.shared.log.records(Stream::Events, partition).last().map_or(0, |stored| stored.position + 1);
@@ -220,9 +277,10 @@ fn is_open(call: &CallRow) -> bool {
   }
 }
 
-/// Delays and odds of a seed.
+/// Delays and odds of a seed. Some logs are slow: an append takes longer than a client waits.
 pub(super) fn plan(seed: u64, odds: Odds) -> Plan {
-  let delays = Delays { append: Duration::from_millis(6), read: Duration::from_millis(3), late: Duration::from_secs(12) };
+  let (append, read) = if seed % 16 == 6 { (1_200, 400) } else { (6, 3) };
+  let delays = Delays { append: Duration::from_millis(append), read: Duration::from_millis(read), late: Duration::from_secs(12) };
   Plan::seeded(seed, odds, delays)
 }
 

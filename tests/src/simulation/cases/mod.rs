@@ -166,6 +166,6 @@ fn repeats(accepted: &Accepted) -> usize {
 }
 
 /// A log that keeps its word.
-const CALM: Kinds = Kinds { cuts: false, restores: false };
+const CALM: Kinds = Kinds { cuts: false, restores: false, clocks: false, quarantines: false };
 /// A log that loses what it acknowledged.
-const CUT: Kinds = Kinds { cuts: true, restores: false };
+const CUT: Kinds = Kinds { cuts: true, ..CALM };

@@ -2,19 +2,15 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use pa_domain::meta::Kind;
 use pa_domain::testing::inputs;
-use pa_domain::{Event, Meta, Origin, Timestamp, log};
-use pa_eventlog::compose::Composer;
+use pa_domain::{Event, log};
 use pa_eventlog::sim::{Fate, Fault};
-use pa_eventlog::{Position, Record, Stream};
-use pa_store::keys::Lookup;
+use pa_eventlog::{Position, Stream};
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::super::client::request;
-use super::super::process::{Request, Roles};
+use super::super::process::Roles;
 use super::super::run::in_paused_time;
 use super::super::traps::Moment;
 use super::{Accepted, CALM, Stage, repeats, texts};
@@ -26,12 +22,7 @@ impl Stage {
   /// Appends an input that can't be opened although its key is there.
   pub(super) async fn leave_unreadable(&mut self) -> Position {
     self.said += 1;
-    let request = request(self.agent, format!("unreadable-{}", self.said), inputs::message("never seen"));
-    let mut record = self.record(&request).await;
-    let mut value = record.value.to_vec();
-    *value.last_mut().expect("a sealed value has a tag") ^= 1;
-    record.value = Bytes::from(value);
-    self.world.shared.log.put(Stream::Inputs, 0, vec![record])[0]
+    self.world.leave_unreadable(self.agent, self.said).await
   }
 
   /// How many quarantines the log has seen, void ones not counted apart.
@@ -43,7 +34,7 @@ impl Stage {
   async fn leave_deadly(&mut self, text: &str) -> Uuid {
     self.said += 1;
     let request = request(self.agent, format!("deadly-{}", self.said), inputs::message(text));
-    let record = self.record(&request).await;
+    let record = self.world.input(&request, Uuid::from_u128(0xdead_0000 + u128::from(self.said))).await;
     self.world.shared.deadly.lock().push(record.id);
     let id = record.id;
     self.world.shared.log.put(Stream::Inputs, 0, vec![record]);
@@ -212,32 +203,6 @@ fn pr_17_a_deadly_input_is_decided_after_all_when_it_kills_no_more() {
 }
 
 impl Stage {
-  /// The input's record as an appender would make it.
-  async fn record(&self, request: &Request) -> Record {
-    let keys = match self.world.shared.keys.get(self.agent).await {
-      Ok(Lookup::Key(keys)) => keys,
-      other => panic!("{other:?}"),
-    };
-    let id = Uuid::from_u128(0xdead_0000 + u128::from(self.said));
-    let meta = Meta {
-      id,
-      kind: Kind::Input,
-      agent: self.agent,
-      ordinal: 0,
-      at: Timestamp(0),
-      cause: Uuid::nil(),
-      correlation: id,
-      actor: "owner".to_owned(),
-      origin: Origin::Owner,
-      producer: request.producer.clone(),
-      key: keys.hash_key(request.key.as_bytes()).to_vec(),
-      input: 0,
-      held: false,
-      part: 0,
-    };
-    Composer::new(true, "pa/test").input(&keys, meta, &request.input, None).expect("a small record")
-  }
-
   fn held(&self) -> usize {
     self.events().iter().filter(|stored| stored.record.type_name.starts_with("pa.log.InputHeld")).count()
   }

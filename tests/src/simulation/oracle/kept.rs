@@ -128,6 +128,10 @@ pub(in super::super) fn checkpoint(accepted: &Accepted, shared: &Shared) -> Resu
     let first = upto.keys.get(&(*agent, producer.clone(), *key));
     ensure!(first == Some(&row.cause), "a key of {producer} for {agent} is kept with input {} and was decided with {first:?}", row.cause);
   }
+  for ((agent, producer, key), cause) in upto.keys.iter().filter(|((agent, _, _), _)| upto.ends.contains_key(agent)) {
+    let kept = rows.keys.get(&(part, *agent, producer.clone(), *key)).map(|row| row.cause);
+    ensure!(kept == Some(*cause), "a key of {producer} for {agent} was decided with input {cause} and is kept as {kept:?}");
+  }
   for (position, cause) in &upto.causes {
     let kept = rows.causes.get(&(part, *position));
     ensure!(kept == Some(cause), "input {position} of {part} is kept as {kept:?} and was decided as {cause}");
@@ -153,9 +157,25 @@ pub(in super::super) async fn read_model(all: &[Accepted], shared: &Shared) -> R
     ensure!(shown.len() == folded.len() && differs.is_none(), "{agent} is shown {} entries of {}, {differs:?}", shown.len(), folded.len());
     ensure!(live.conversations(agent) == fresh.conversations(agent), "{agent} is shown other conversations");
   }
+  for accepted in all {
+    let parked = live.load(accepted.partition, Uuid::nil()).await.map_err(|error| error.to_string())?.parked;
+    ensure!(parked.is_empty(), "agents of partition {} are parked although every record is whole: {parked:?}", accepted.partition);
+  }
   ensure!(live.jobs() == fresh.jobs(), "the queue is {:?} and the log gives {:?}", live.jobs(), fresh.jobs());
   ensure!(live.calls() == fresh.calls(), "open calls are {:?} and the log gives {:?}", live.calls(), fresh.calls());
   ensure!(live.due(FOR_EVER) == fresh.due(FOR_EVER), "timers are {:?} and the log gives {:?}", live.due(FOR_EVER), fresh.due(FOR_EVER));
+  Ok(())
+}
+
+/// Nobody holds a lease on work that is over, and no partition's epoch in the database is below the one in the log.
+pub(in super::super) fn leases(world: &World) -> Result<(), String> {
+  let rows = world.shared.database.copy();
+  let left: Vec<_> = rows.work.values().map(|(lease, _)| (lease.job, lease.holder)).collect();
+  ensure!(left.is_empty(), "leases of work that is over are left: {left:?}");
+  for (part, mark) in &rows.marks {
+    let epoch = rows.leases.get(part).map_or(0, |lease| lease.epoch);
+    ensure!(epoch >= mark.epoch, "the lease row of {part} is at epoch {epoch} and its checkpoint at {}", mark.epoch);
+  }
   Ok(())
 }
 

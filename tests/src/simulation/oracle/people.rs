@@ -7,6 +7,7 @@ use pa_domain::{AgentId, Event};
 use uuid::Uuid;
 
 use super::super::record::Told;
+use super::super::watcher::Look;
 use super::super::world::World;
 use super::{Accepted, ensure};
 
@@ -15,6 +16,16 @@ struct Admitted {
   agent: AgentId,
   ordinal: i64,
   cause: Uuid,
+}
+
+/// Whatever was shown was the beginning of what stands in the end.
+pub(in super::super) fn looks(world: &World) -> Result<(), String> {
+  let store = world.shared.model.store();
+  for look in world.record.all_looks() {
+    let end = Look::at(&store, look.agent);
+    ensure!(look.begins(&end), "{} was shown {:?} at {}, and in the end there stands {:?}", look.agent, look.entries, look.upto, end.entries);
+  }
+  Ok(())
 }
 
 pub(in super::super) fn check(all: &[Accepted], world: &World) -> Result<(), String> {
