@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod documents;
+mod published;
 mod requirements;
 mod shape;
 mod stages;
