@@ -104,7 +104,7 @@ async fn as_of_takes_one_of_both_and_a_document_takes_few() {
     let answer = world.ask(PAST, json!({ "asOf": wrong })).await;
     assert!(answer["data"].is_null() && answer["errors"][0]["message"].is_string(), "{answer}");
   }
-  let many: String = (0..20).map(|n| format!("a{n}: conversation(asOf: {{ position: \"1\" }}) {{ id }} ")).collect();
+  let many = (0..20).map(|n| format!("a{n}: conversation(asOf: {{ position: \"1\" }}) {{ id }}")).collect::<Vec<_>>().join(" ");
   let answer = world.ask(&format!("{{ {many} }}"), json!({})).await;
   assert!(answer["errors"][0]["message"].as_str().unwrap().contains("complex"), "{answer}");
 }
