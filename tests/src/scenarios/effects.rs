@@ -197,3 +197,23 @@ async fn a_stop_ends_the_processes_of_a_running_tool() {
   eventually("what became of the call is known", async || (!product.dump().of("CallUnknown").is_empty()).then_some(())).await;
   sound(&product);
 }
+
+/// An effect that is never answered is unknown after its tool's own limit, and the owner may say that it did not happen.
+///
+/// Proves RUN-22, USE-24.
+#[tokio::test]
+async fn an_effect_that_is_never_answered_waits_for_the_owners_word() {
+  let model = acting(&[("pa_test_email", || email("ada@example.org"))]).await;
+  let effects = Effects::start(Outside::Hangs).await;
+  let product = with_effects(&model, &effects).await;
+  let owner = product.owner();
+  let task = task_of(&owner.send("write to Ada").await.id());
+  let card = cards(&owner, 1).await.remove(0);
+  assert_eq!(decide(&owner, &card, "APPROVE_ONCE").await["userErrors"], json!([]));
+  until(&owner, &task, |task| task["reason"] == "UNKNOWN_EFFECT").await;
+  let unknown = cards(&owner, 1).await.remove(0);
+  assert_eq!(reconcile(&owner, &unknown, "NOT_EXECUTED").await["userErrors"], json!([]));
+  assert!(told(&owner, "saw: ").await.contains("not done"));
+  assert_eq!(effects.taken().len(), 1);
+  sound(&product);
+}

@@ -5,7 +5,7 @@ use pa_model::rehearsal::{Hold, Reply, Seen};
 use serde_json::{Value, json};
 
 use super::sound;
-use crate::harness::{Client, Dump, Model, PATIENCE, Product, Setup, eventually, fresh_key, text_of_last};
+use crate::harness::{Client, Dump, Engine, Model, PATIENCE, Product, Setup, eventually, fresh_key, text_of_last};
 
 /// What the turn of a message says when it has started its task.
 const BEGUN: &str = "It has begun.";
@@ -102,7 +102,7 @@ async fn product(model: &Model) -> Product {
   Setup::new().await.model(model).start().await
 }
 
-/// Proves REP-9, REP-10, REP-24, RUN-2, RUN-7, RUN-29: a message starts a task, the task runs, its result is told in the conversation.
+/// Proves USE-5, REP-9, REP-10, REP-24, RUN-2, RUN-7, RUN-29: a message starts a task, the task runs, its result is told in the conversation.
 #[tokio::test]
 async fn a_message_starts_a_task_and_its_result_is_told() {
   let model = starting().await;
@@ -141,6 +141,27 @@ async fn a_long_result_and_one_that_cant_be_told_are_posted_unchanged() {
   assert_eq!(told(&owner, "begin").await, long);
   owner.send("the short one").await;
   assert_eq!(told(&owner, "42").await, "the short one: 42");
+  sound(&product);
+}
+
+/// A result whose numbers were changed in the telling is posted as it is.
+///
+/// Proves REP-25.
+#[tokio::test]
+async fn a_result_that_was_told_wrong_is_posted_as_it_is() {
+  let model = Model::silent().await;
+  model.script.on(|seen| is_result(seen).then(|| Reply::text("It comes to about 1.2 million.")));
+  model.script.on(|seen| is_task(seen).then(|| finish("The total is 1,204,883.07, see https://example.org/a?b=1")));
+  model.script.on(|seen| {
+    Some(match results(seen) {
+      0 => call("pa_task_start", &json!({ "request_key": "k", "title": "t", "goal": text_of_last(seen) })),
+      _ => Reply::text(BEGUN),
+    })
+  });
+  let product = product(&model).await;
+  let owner = product.owner();
+  owner.send("add the numbers").await;
+  assert_eq!(told(&owner, "1,204,883.07").await, "The total is 1,204,883.07, see https://example.org/a?b=1");
   sound(&product);
 }
 
@@ -199,7 +220,7 @@ fn whole(seen: &Seen) -> String {
   seen.body["messages"].to_string()
 }
 
-/// Proves REP-3, REP-12, REP-13: in words, after reading it, each task gets its own part.
+/// Proves USE-6, USE-7, REP-3, REP-7, REP-12, REP-13, REP-23: in words, after reading it, each task gets its own part.
 #[tokio::test]
 async fn one_message_changes_several_tasks_and_each_gets_its_own_part() {
   let model = Model::silent().await;
@@ -256,9 +277,21 @@ async fn one_message_changes_several_tasks_and_each_gets_its_own_part() {
   assert_eq!(instructed, [(deploy, "use feature/demo".to_owned())], "what had not been read was not changed");
 }
 
-/// Proves BB-13, BB-14, RUN-17, RUN-18 on tasks: a killed process's task goes on from the record; after two returns it waits, and the conversation says so once.
+/// A killed process's task goes on from the record; after two returns it waits, and the conversation says so once.
+///
+/// Proves BB-13, BB-14, RUN-17, RUN-18.
 #[tokio::test]
 async fn a_killed_process_leaves_its_task_to_the_next_life() {
+  a_task_is_killed_three_times(Engine::Embedded).await;
+}
+
+/// Proves BB-13, BB-14, RUN-17, RUN-18.
+#[tokio::test]
+async fn on_kafka_a_killed_process_leaves_its_task_to_the_next_life() {
+  a_task_is_killed_three_times(Engine::Kafka).await;
+}
+
+async fn a_task_is_killed_three_times(engine: Engine) {
   let model = starting().await;
   let holds: Vec<Hold> = (0..3).map(|_| Hold::new()).collect();
   // One step is recorded; then each life hangs in the second.
@@ -276,7 +309,7 @@ async fn a_killed_process_leaves_its_task_to_the_next_life() {
       },
     })
   });
-  let mut product = product(&model).await;
+  let mut product = Setup::on(engine).await.model(&model).start().await;
   let task = task_of(&product.owner().send("unlucky").await.id());
   for hold in &holds {
     reached(hold).await;
@@ -305,12 +338,13 @@ async fn the_rehearsal_shows_a_task_from_its_start_to_its_file() {
   let owner = product.owner();
   let help = owner.send("help").await.id();
   assert!(owner.reply_to(&help).await.text.contains("start a task"));
-  let started = owner.send("start a task: write a file, slowly").await.id();
+  let started = owner.send("start a task: write a file").await.id();
   assert!(owner.reply_to(&started).await.text.contains("The task has begun"));
+  assert!(told(&owner, "This is the rehearsal's result of the task").await.contains("write a file"));
   let told_to = owner.send("tell the task: add a title").await.id();
   assert!(owner.reply_to(&told_to).await.text.contains("INSTRUCTED"));
   let result = told(&owner, "and what you added").await;
-  assert!(result.contains("write a file, slowly") && result.contains("add a title"), "{result}");
+  assert!(result.contains("write a file") && result.contains("add a title"), "{result}");
   let dump = sound(&product);
   assert_eq!(dump.of("OutputDelivered").len(), 1);
   let file = &dump.of("OutputDelivered")[0].body["file"];

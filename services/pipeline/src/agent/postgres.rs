@@ -41,8 +41,8 @@ const LOOK_MAX: u32 = 256;
 const CLOCKS_APART_MILLIS: i64 = 24 * 3_600_000;
 /// Agents of one look at their settings.
 const AGENTS_AT_ONCE: usize = 64;
-/// Events about one job: a job has at most so many before its prompt would be full long since.
-const RECORD_MAX: usize = 10_000;
+/// Events about one job. A task has no limit of its own (RUN-19), but its worker holds its record in memory: one that is longer fails and says so.
+const RECORD_MAX: usize = 100_000;
 
 impl From<pa_store::Error> for PortError {
   fn from(error: pa_store::Error) -> Self {
@@ -258,8 +258,11 @@ impl History for ReadHistory {
         events.push(recorded);
       }
       after = page.rows.last().map(|row| row.ordinal);
-      if !page.has_next || events.len() >= RECORD_MAX {
+      if !page.has_next {
         return Ok(events);
+      }
+      if events.len() >= RECORD_MAX {
+        return Err(PortError::Broken(format!("the record of job {job} has more than {RECORD_MAX} events").into()));
       }
     }
   }

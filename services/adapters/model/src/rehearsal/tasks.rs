@@ -210,3 +210,81 @@ fn listed(system: &str) -> Vec<(String, String)> {
   };
   system.lines().filter_map(task).collect()
 }
+
+#[cfg(test)]
+mod tests {
+  use super::*;
+
+  const ID: &str = "019b0000-0000-7000-8000-000000000001";
+
+  fn body(tools: &[&str], messages: &Value) -> Value {
+    let tools: Vec<Value> = tools.iter().map(|name| json!({ "type": "function", "function": { "name": name } })).collect();
+    json!({ "messages": messages, "tools": tools })
+  }
+
+  fn turn_of(body: &Value) -> Option<Turn> {
+    turn(body, &Ask::read(body))
+  }
+
+  fn called(turn: &Turn) -> Vec<&'static str> {
+    turn.calls.iter().map(|call| call.tool).collect()
+  }
+
+  #[test]
+  fn a_goal_and_an_order_are_told_from_other_words() {
+    assert_eq!(goal("Start a task: write it"), Some("write it"));
+    assert_eq!(goal("开始任务：写一个文件"), Some("写一个文件"));
+    assert_eq!(goal("start a task"), None);
+    assert!(is_order("pause the task") && is_order("停止任务") && !is_order("pause, please"));
+  }
+
+  #[test]
+  fn it_starts_a_task_once_and_says_so() {
+    let words = json!({ "role": "user", "content": "start a task: write it" });
+    let first = turn_of(&body(&["pa_task_start"], &json!([words]))).unwrap();
+    assert_eq!(called(&first), ["pa_task_start"]);
+    assert_eq!(first.calls[0].arguments["goal"], "write it");
+    let result = json!({ "role": "tool", "content": "{\"result\":\"STARTED\"}" });
+    let second = turn_of(&body(&["pa_task_start"], &json!([words, result]))).unwrap();
+    assert!(second.calls.is_empty() && second.text.contains("has begun"));
+    assert!(turn_of(&body(&[], &json!([words]))).is_none(), "without the tool it answers in words");
+  }
+
+  #[test]
+  fn it_reads_a_task_before_it_steers_it() {
+    let system = json!({ "role": "system", "content": format!("Rules.\n- {ID} \"Report\": running") });
+    let words = json!({ "role": "user", "content": "tell the task: add a title" });
+    let tools = ["pa_task_read", "pa_task_instruct"];
+    let first = turn_of(&body(&tools, &json!([system, words]))).unwrap();
+    assert_eq!((called(&first), first.calls[0].arguments["task"].as_str()), (vec!["pa_task_read"], Some(ID)));
+    let result = json!({ "role": "tool", "content": "goal" });
+    let second = turn_of(&body(&tools, &json!([system, words, result]))).unwrap();
+    assert_eq!((called(&second), second.calls[0].arguments["instruction"].as_str()), (vec!["pa_task_instruct"], Some("add a title")));
+  }
+
+  #[test]
+  fn a_task_comes_to_its_end_and_says_what_was_added() {
+    let mut messages = vec![json!({ "role": "user", "content": "write a file" }), json!({ "role": "user", "content": "New instruction:\nin French" })];
+    let tools = ["pa_finish", "pa_checkpoint", "pa_write_file", "pa_deliver"];
+    let mut made = Vec::new();
+    for _ in 0..10 {
+      let turn = turn_of(&body(&tools, &json!(messages))).unwrap();
+      let [call] = turn.calls.as_slice() else { panic!("one call") };
+      made.push(call.tool);
+      if call.tool == "pa_finish" {
+        assert!(call.arguments["result"].as_str().unwrap().contains("in French"));
+        break;
+      }
+      messages.push(json!({ "role": "assistant", "content": turn.text, "tool_calls": [{ "function": { "name": call.tool } }] }));
+      messages.push(json!({ "role": "tool", "content": "done" }));
+    }
+    assert_eq!(made, ["pa_checkpoint", "pa_write_file", "pa_deliver", "pa_finish"]);
+  }
+
+  #[test]
+  fn a_result_is_told_as_it_stands_between_its_marks() {
+    let system = json!({ "role": "system", "content": "The last message is the result of a background task that the owner asked for." });
+    let words = json!({ "role": "user", "content": "<<material ab: the result>>\n42\n<<end of material ab>>" });
+    assert_eq!(turn_of(&body(&[], &json!([system, words]))).unwrap().text, "42");
+  }
+}

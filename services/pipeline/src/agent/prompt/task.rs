@@ -67,11 +67,12 @@ pub(in crate::agent) fn assemble_task(material: &TaskMaterial<'_>) -> Prompt {
   let room = all * usize::from(material.room_percent.min(100)).min(FULL_PERCENT) / FULL_PERCENT;
   let first_kept = first_kept(&sizes, room);
 
-  let mut items: Vec<(i64, Item<'_>)> = told.iter().flat_map(|told| &told.notes).map(|(ordinal, note)| (*ordinal, Item::Note(note))).collect();
+  let mut items: Vec<((i64, bool), Item<'_>)> =
+    told.iter().flat_map(|told| &told.notes).map(|(ordinal, note)| (place_of(*ordinal, note, steps), Item::Note(note))).collect();
   for (step, (messages, of_step)) in steps.iter().zip(made).skip(first_kept) {
-    items.push((step.ordinal, Item::Step(messages, of_step)));
+    items.push(((step.ordinal, false), Item::Step(messages, of_step)));
   }
-  items.sort_by_key(|(ordinal, _)| *ordinal);
+  items.sort_by_key(|(place, _)| *place);
   let index = index(&steps[..first_kept], window * INDEX_PERCENT / 100);
   let mut messages = vec![Message::System(system)];
   let mut index = (!index.is_empty()).then_some(index);
@@ -122,6 +123,15 @@ fn words_of(note: &Note) -> &str {
   match note {
     Note::Instruction { text, .. } | Note::Result(text) => text,
     Note::Ended(how) => how,
+  }
+}
+
+/// Where a note stands: an instruction behind every step that was made without knowing it, so that it is the model's next concern; anything else by its ordinal.
+fn place_of(ordinal: i64, note: &Note, steps: &[Step]) -> (i64, bool) {
+  let unaware = || steps.iter().filter(|step| step.knew < ordinal).map(|step| step.ordinal).max();
+  match note {
+    Note::Instruction { .. } => (unaware().map_or(ordinal, |step| step.max(ordinal)), true),
+    Note::Result(_) | Note::Ended(_) => (ordinal, true),
   }
 }
 

@@ -43,7 +43,7 @@ fn step(number: i32, ordinal: i64) -> Step {
     arguments: format!("{{\"path\":\"/workspace/work/{number}-{index}.txt\"}}"),
     state: CallState::Returned(vec![ResultPart { origin: Origin::Tool, text: format!("content {number}-{index} ").repeat(60), blob: None }]),
   };
-  Step { step: number, ordinal, knew: 1, text: format!("I read file {number}."), calls: vec![call(0), call(1)] }
+  Step { step: number, ordinal, knew: ordinal - 1, text: format!("I read file {number}."), calls: vec![call(0), call(1)] }
 }
 
 /// A task with an instruction after every tenth step.
@@ -172,4 +172,16 @@ fn a_model_that_stopped_is_told_what_is_wanted() {
   let last = |prompt: &Prompt| text_of(prompt.messages.last().unwrap());
   assert!(last(&prompt(&progress, true)).contains(NOT_DONE));
   assert!(last(&prompt(&progress, false)).contains("Go on"), "an answer of the model is never the last word");
+}
+
+/// What came while a step was being made is read after that step.
+#[test]
+fn an_instruction_stands_behind_the_step_that_did_not_know_it() {
+  let mut progress = long(1);
+  progress.told = Some(told(vec![(1, instruction("Goal.")), (5, instruction("And this."))]));
+  progress.steps[0].knew = 1;
+  let prompt = prompt(&progress, false);
+  assert_eq!(text_of(prompt.messages.last().unwrap()), "New instruction:\nAnd this.");
+  progress.steps[0].knew = 5;
+  assert!(text_of(prompt_in(WINDOW, &progress, false).messages.last().unwrap()).contains("content 1-1"));
 }

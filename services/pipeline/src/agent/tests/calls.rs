@@ -269,7 +269,7 @@ async fn an_outcome_that_somebody_else_reported_first_counts() {
   done.reached(1).await;
   killed.kill();
   let second = ScriptedModel::new([Line::Say("with the late result")]);
-  let _process = world.process(1, &second, vec![contained(&Counter::default())]);
+  let _process = world.process(2, &second, vec![contained(&Counter::default())]);
   world.happened(job, "ExecutionStarted", 2).await;
   tokio::time::sleep(Duration::from_secs(5)).await;
   assert!(second.requests().is_empty(), "it waits until the call is settled");

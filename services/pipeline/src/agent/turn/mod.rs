@@ -8,6 +8,7 @@
 //! Next: `work.rs` for replies and `task.rs` for tasks, then `request.rs`, `plan.rs` and `calls.rs`.
 
 mod calls;
+mod exact;
 mod failure;
 mod plan;
 mod request;

@@ -18,6 +18,7 @@ use pa_tools::Place;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::calls::{self, Settling};
+use super::exact::keeps_links_and_numbers;
 use super::failure::Failure;
 use super::plan::offers;
 use super::request::{Stream, request};
@@ -110,6 +111,12 @@ async fn read(turn: &Turn) -> Result<Desk<'_>, Failure> {
 }
 
 impl<'t> Desk<'t> {
+  /// The result that is to be told, if the turn tells one.
+  fn result(&self) -> Option<&str> {
+    let answered = self.said.first().filter(|_| self.turn.audience() == Audience::Result)?;
+    Some(answered.message.text.as_str())
+  }
+
   /// The desk of a task.
   pub(super) fn of_task(turn: &'t Turn, progress: Progress, settings: Option<Settings>) -> Self {
     let (model, history_percent) = (model(turn, settings.as_ref()), turn.worker.config.history_percent);
@@ -293,6 +300,11 @@ async fn finish(desk: &mut Desk<'_>, answer: Answer, model_call: ModelCall) -> R
   let is = desk.turn.is;
   let (text, cut) = bounded(answer.text);
   let incomplete = cut || matches!(answer.finish, Finish::Length | Finish::ContentFilter);
+  let (text, incomplete) = match desk.result() {
+    // What was left out or changed is made good by the result itself (REP-25).
+    Some(result) if incomplete || !keeps_links_and_numbers(result, &text) => (result.to_owned(), false),
+    Some(_) | None => (text, incomplete),
+  };
   let step = desk.progress.next_step();
   pa_store::fail_point!("agent.before_finish");
   decided(desk, FinishAsked { job: is.job, execution: is.execution, step, seen: desk.progress.seen, model_call, text, incomplete }).await
