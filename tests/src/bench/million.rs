@@ -8,16 +8,15 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use hdrhistogram::Histogram;
 use pa_projections::schema::{self, Schemas};
 use pa_projections::testing::Story;
 
 use super::Bench;
 use super::latency::Bare;
 use super::line::Line;
-use super::measure::{histogram, quantile};
+use super::measure::quantile;
 use super::model::InstantModel;
-use super::product::{Home, Product};
+use super::product::Home;
 use super::samples::{self, Filler, PARTITIONS};
 use super::traffic::Audience;
 
@@ -105,7 +104,9 @@ async fn fill(filler: &mut Filler, story: &mut Story, upto: u64) -> Result<u64> 
   let mut filled = filler.flush().await?;
   while filled < upto {
     for _ in 0..TURNS_AT_ONCE.min((upto - filled).div_ceil(round)) {
-      (0..AGENTS).for_each(|number| drop(story.turn(samples::agent(number), &text, &text)));
+      for number in 0..AGENTS {
+        story.turn(samples::agent(number), &text, &text);
+      }
     }
     filler.add(&story.decisions).await?;
     story.decisions.clear();
@@ -123,29 +124,23 @@ async fn beside(bench: &Bench, home: &Home, events: u64) -> Result<()> {
   // Everything is asked for once before it counts.
   audience.paced(&product, SPACING, bench.options.of(5, 20, 50)).await?;
   let without = audience.paced(&product, SPACING, bench.options.of(10, 100, 300)).await?.turn;
-  let later: &[(&str, &str)] = &[("PA_TEST_GENERATION", "1")];
-  let tools: [(&str, &[&str], &[(&str, &str)]); 3] = [("rebuild_beside", &["rebuild"], &[]), ("verify_beside", &["verify"], &[]), ("migrate_beside", &["migrate"], later)];
-  for (name, arguments, settings) in tools {
-    if !settings.is_empty() && !home.has_generations() {
+  for name in ["rebuild", "verify", "migrate"] {
+    // Only a later version has something to migrate while this one serves.
+    let later = name == "migrate";
+    if later && !home.has_generations() {
       continue;
     }
-    let running = tool(home, arguments, settings, events)?;
-    let (ran, with) = tokio::join!(running.finish(), traffic(bench, &product, &audience));
-    // What was written while the tool worked on is all in there; what comes after its end is not many.
-    let (ran, with) = (ran?, with?);
+    let settings: &[(&str, &str)] = if later { &[("PA_TEST_GENERATION", "1")] } else { &[] };
+    let running = tool(home, &[name], settings, events)?;
+    let traffic = audience.paced(&product, SPACING, bench.options.of(10, 50, 300));
+    let (ran, with) = tokio::join!(running.finish(), traffic);
+    let (ran, with) = (ran?, with?.turn);
     let limit = 6.0 * h + 4.0;
-    let line = ran.line(name).also("h_ms", h).also("turn_p50_ms", quantile(&with, 0.5)).also("turn_p99_ms", quantile(&with, 0.99));
+    let line = ran.line(&format!("{name}_beside")).also("h_ms", h).also("turn_p50_ms", quantile(&with, 0.5)).also("turn_p99_ms", quantile(&with, 0.99));
     let line = line.also("turn_p50_ms_without", quantile(&without, 0.5)).also("turn_p99_ms_without", quantile(&without, 0.99));
     bench.printer.print(&line.target("turn p50 ≤ 6h + 4 ms meanwhile", quantile(&with, 0.5) <= limit))?;
   }
   Ok(())
-}
-
-/// Messages for about as long as a tool takes.
-async fn traffic(bench: &Bench, product: &Product, audience: &Audience) -> Result<Histogram<u64>> {
-  let mut turn = histogram();
-  turn += audience.paced(product, SPACING, bench.options.of(10, 50, 300)).await?.turn;
-  Ok(turn)
 }
 
 /// A tool that runs.

@@ -34,7 +34,7 @@ impl Dump {
   }
 
   /// Events that count, in the order of their partition.
-  pub(crate) fn events(&self) -> impl Iterator<Item = &Line> {
+  pub(crate) fn events(&self) -> impl DoubleEndedIterator<Item = &Line> {
     self.lines.iter().filter(|line| line.stream == "pa.events" && line.void.is_none())
   }
 

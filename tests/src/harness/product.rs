@@ -270,6 +270,11 @@ impl Product {
     process::run(arguments, &self.setup.env_with(&[]))
   }
 
+  /// The same with settings for this tool only.
+  pub(crate) fn tool_with(&self, arguments: &[&str], more: &[(&str, &str)]) -> Tool {
+    process::run(arguments, &self.setup.env_with(more))
+  }
+
   /// Adds an account; its client.
   pub(crate) fn add_account(&self, name: &str) -> Client {
     let added = self.tool(&["account", "add", name]);

@@ -5,6 +5,7 @@
 mod bad_input;
 mod command_line;
 mod effects;
+mod history;
 mod intake;
 mod isolation;
 mod kafka;
