@@ -50,7 +50,9 @@ fn decisions(dump: &Dump) {
     inputs.entry(line.partition).or_default().insert(line.offset, line.id.as_str());
   }
   let mut decided: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-  for line in dump.events().filter(|line| line.kind != "EpochAnnounced" && line.number("part") == 1 && line.place["held"] == false) {
+  // What was moved here was decided on inputs of another log.
+  let here = |line: &&super::dump::Line| line.kind != "EpochAnnounced" && line.number("input") >= 0;
+  for line in dump.events().filter(here).filter(|line| line.number("part") == 1 && line.place["held"] == false) {
     let position = line.number("input");
     let of_partition = decided.entry(line.partition).or_default();
     assert!(of_partition.last().is_none_or(|last| *last < position), "input {position} of partition {} was decided again or out of order", line.partition);

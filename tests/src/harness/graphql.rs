@@ -142,8 +142,15 @@ impl Client {
 
   /// Sends a message as the product asks its clients to: under one key, until it says what became of it.
   pub(crate) async fn send_surely(&self, text: &str) -> Sent {
-    let key = super::fresh_key("m");
-    eventually(&format!("{text:?} is decided"), async || self.try_send(&key, text).await.filter(|sent| sent.decided)).await
+    let (key, deadline) = (super::fresh_key("m"), tokio::time::Instant::now() + PATIENCE);
+    // By hand, so that a task of its own may do it.
+    loop {
+      if let Some(sent) = self.try_send(&key, text).await.filter(|sent| sent.decided) {
+        return sent;
+      }
+      assert!(tokio::time::Instant::now() < deadline, "not in {PATIENCE:?}: {text:?} is decided");
+      tokio::time::sleep(super::LOOK_EVERY).await;
+    }
   }
 
   pub(crate) async fn send_as(&self, key: &str, text: &str) -> Sent {

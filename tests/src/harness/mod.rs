@@ -27,8 +27,8 @@ pub(crate) use dump::Dump;
 pub(crate) use effects::{Effects, Outside};
 pub(crate) use graphql::{Client, Message};
 pub(crate) use model::{Model, text_of_last, words};
-pub(crate) use process::{Process, Tool};
-pub(crate) use product::{Product, Setup, TOKEN};
+pub(crate) use process::{Process, Tool, run};
+pub(crate) use product::{Engine, Product, Setup, TOKEN};
 pub(crate) use proxy::Proxy;
 pub(crate) use socket::{Socket, Update};
 

@@ -15,6 +15,8 @@ use super::{eventually, within};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pa-under-test");
 /// Lines that are kept of what a process says.
 const LINES_MAX: usize = 5_000;
+/// Looks for the end of what an ended process said.
+const LAST_WORDS_LOOKS: usize = 50;
 /// Lines that a failed test prints.
 const LINES_SHOWN: usize = 250;
 
@@ -46,6 +48,7 @@ pub(crate) struct Process {
   name: String,
   child: Child,
   said: Said,
+  listeners: Vec<thread::JoinHandle<()>>,
 }
 
 /// A tool of the command line that has ended.
@@ -55,10 +58,12 @@ pub(crate) struct Tool {
   pub(crate) err: String,
 }
 
-/// The program's command line; it dies with the thread that starts it, so that a test that is killed leaves nothing behind.
-fn command(arguments: &[&str], env: &[(String, String)]) -> Command {
-  let mut command = Command::new("setpriv");
-  command.args(["--pdeathsig", "KILL", "--", PROGRAM]).args(arguments);
+/// The program's command line, behind a program that starts it, if there is one; it dies with the thread that starts it, so that a test that is killed leaves nothing
+/// behind.
+fn command(behind: &[String], arguments: &[&str], env: &[(String, String)]) -> Command {
+  let line: Vec<&str> = behind.iter().map(String::as_str).chain(["setpriv", "--pdeathsig", "KILL", "--", PROGRAM]).collect();
+  let mut command = Command::new(line[0]);
+  command.args(&line[1..]).args(arguments);
   // Nothing of the developer's own settings gets in.
   command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("RUST_BACKTRACE", "1");
   command.envs(env.iter().map(|(name, value)| (name.as_str(), value.as_str()))).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -66,8 +71,8 @@ fn command(arguments: &[&str], env: &[(String, String)]) -> Command {
 }
 
 /// Runs a tool of the command line to its end.
-pub(super) fn run(arguments: &[&str], env: &[(String, String)]) -> Tool {
-  let output = command(arguments, env).output().expect("the program under test can be started");
+pub(crate) fn run(arguments: &[&str], env: &[(String, String)]) -> Tool {
+  let output = command(&[], arguments, env).output().expect("the program under test can be started");
   let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
   Tool { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -75,11 +80,15 @@ pub(super) fn run(arguments: &[&str], env: &[(String, String)]) -> Tool {
 impl Process {
   /// Starts the program.
   pub(crate) fn start(name: &str, arguments: &[&str], env: &[(String, String)]) -> Self {
-    let mut child = command(arguments, env).spawn().expect("the program under test can be started");
+    Self::start_behind(&[], name, arguments, env)
+  }
+
+  /// Starts the program by another one, which gives its place to it.
+  pub(crate) fn start_behind(behind: &[String], name: &str, arguments: &[&str], env: &[(String, String)]) -> Self {
+    let mut child = command(behind, arguments, env).spawn().expect("the program under test can be started");
     let said = Said::default();
-    said.listen(child.stdout.take().expect("it is piped"));
-    said.listen(child.stderr.take().expect("it is piped"));
-    Self { name: name.to_owned(), child, said }
+    let listeners = vec![said.listen(child.stdout.take().expect("it is piped")), said.listen(child.stderr.take().expect("it is piped"))];
+    Self { name: name.to_owned(), child, said, listeners }
   }
 
   /// The value of a line `name=value` that it printed.
@@ -116,7 +125,15 @@ impl Process {
   /// Waits for its end.
   pub(crate) async fn dies(&mut self) -> ExitStatus {
     let name = self.name.clone();
-    eventually(&format!("{name} ends"), async || self.ended()).await
+    let status = eventually(&format!("{name} ends"), async || self.ended()).await;
+    // Its last words are still on their way; a child that it leaves behind may hold the stream open.
+    for _ in 0..LAST_WORDS_LOOKS {
+      if self.listeners.iter().all(thread::JoinHandle::is_finished) {
+        break;
+      }
+      tokio::time::sleep(super::LOOK_EVERY).await;
+    }
+    status
   }
 
   /// Sends a signal.

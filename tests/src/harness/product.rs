@@ -30,6 +30,15 @@ const REST: Duration = Duration::from_millis(500);
 
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(PRODUCTS_MAX));
 
+/// Where a product's log lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+  /// In its Postgres.
+  Embedded,
+  /// On the tests' Kafka, under a prefix of its own.
+  Kafka,
+}
+
 /// What a product is made of, kept over restarts.
 pub(crate) struct Setup {
   folder: TempDir,
@@ -60,6 +69,20 @@ impl Setup {
   /// The same with the private Postgres that the product runs itself.
   pub(crate) async fn private() -> Self {
     Self::with(None, PLACES.acquire().await.expect("it is never closed"))
+  }
+
+  /// The same with its log there.
+  pub(crate) async fn log_on(self, engine: Engine) -> Self {
+    if engine == Engine::Embedded {
+      return self;
+    }
+    let kafka = tokio::task::spawn_blocking(pa_eventlog::kafka::testing::config).await.expect("a real Kafka");
+    self.env("PA_KAFKA_BROKERS", &kafka.brokers).env("PA_KAFKA_PREFIX", &kafka.prefix)
+  }
+
+  /// A folder of its own and a fresh database on the tests' server, the log there.
+  pub(crate) async fn on(engine: Engine) -> Self {
+    Self::new().await.log_on(engine).await
   }
 
   fn with(database: Option<TestDb>, place: SemaphorePermit<'static>) -> Self {

@@ -16,6 +16,7 @@ mod runtime;
 mod settings;
 mod sidebar;
 mod storage_trouble;
+mod several_nodes;
 mod subscriptions;
 mod tasks;
 mod use_the_module;
