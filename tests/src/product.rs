@@ -4,11 +4,14 @@
 //! - `scenarios`: what the requirements ask for, from a mutation to what the page is shown.
 //! - `crash`: processes die, at named places and at random; what was accepted stays.
 //! - `browser`: the page in Chromium.
+//! - `figures`: the bench measures every figure.
 
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
+mod figures;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! h: one bare append → read on the same Postgres, in the same run: finished bytes in, a waiting reader has them out.
+//! h: one bare append → read on the same log, in the same run: finished bytes in, a waiting reader has them out.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hdrhistogram::Histogram;
 use tokio::time::sleep_until;
 
@@ -12,8 +12,8 @@ use super::measure::{histogram, record};
 use super::raw::{RawLog, RawReader};
 use super::samples::{Author, PARTITIONS};
 
-/// Rows that the reader asks for.
-const LIMIT: i64 = 500;
+/// Appends that come before those that count: a producer of Kafka asks for its id at the first.
+const WARM: u32 = 3;
 
 /// The raw way through the log.
 pub(super) struct Bare {
@@ -25,9 +25,11 @@ pub(super) struct Bare {
 impl Bare {
   pub(super) async fn open(bench: &Bench) -> Result<Self> {
     let fresh = bench.server.fresh().await?;
-    let (log, author) = (RawLog::open(&fresh.database, PARTITIONS).await?, Author::new(1, 1).await?);
-    let reader = RawReader::open(&fresh.database, author.partition).await?;
-    Ok(Self { log: Arc::new(log), reader, author })
+    let (log, author) = (RawLog::open(&fresh, PARTITIONS).await?, Author::new(1, 1).await?);
+    let reader = log.reader(&fresh, author.partition).await?;
+    let mut bare = Self { log: Arc::new(log), reader, author };
+    bare.probe(WARM, Duration::ZERO).await?;
+    Ok(bare)
   }
 
   /// So many appends, one every `spacing`: the time until each was read.
@@ -35,17 +37,11 @@ impl Bare {
     let (mut latencies, begun) = (histogram(), Instant::now());
     for number in 0..count {
       sleep_until((begun + spacing * number).into()).await;
-      let records = self.author.compose()?;
-      let (from, mut end) = (self.reader.position, self.log.end());
+      let finished = self.log.finish(self.author.compose()?);
       let sent = Instant::now();
-      // The reader is woken by the acknowledgement, as readers of the product are.
-      let read = async {
-        end.wait_for(|end| *end > from).await.context("the raw log has ended")?;
-        self.reader.read(LIMIT).await
-      };
-      let (appended, read) = tokio::join!(self.log.append(self.author.partition, records), read);
+      let (appended, read) = tokio::join!(self.log.append(self.author.partition, finished), self.reader.follow());
       record(&mut latencies, sent.elapsed());
-      appended.and(read)?;
+      appended.and(read.map(|()| 0))?;
     }
     Ok(latencies)
   }

@@ -14,6 +14,7 @@ use super::measure::round_to;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Line {
   pub(super) name: String,
+  /// The log that was measured; the printer fills it in.
   pub(super) engine: String,
   /// What `control` and `ours` count.
   pub(super) unit: String,
@@ -33,7 +34,7 @@ impl Line {
   pub(super) fn new(name: &str, unit: &str, ours: f64) -> Self {
     Self {
       name: name.to_owned(),
-      engine: "postgres, fsync on".to_owned(),
+      engine: String::new(),
       unit: unit.to_owned(),
       control: None,
       ours: round_to(ours, 3),
@@ -81,25 +82,29 @@ impl Line {
 
 /// Prints figures.
 pub(super) struct Printer {
+  engine: &'static str,
   before: BTreeMap<String, Line>,
 }
 
 impl Printer {
-  /// A printer that compares with the lines of `file`.
-  pub(super) fn new(file: Option<&Path>) -> Result<Self> {
+  /// A printer of figures of one engine, which compares with the lines that `file` has of it.
+  pub(super) fn new(engine: &'static str, file: Option<&Path>) -> Result<Self> {
     let mut before = BTreeMap::new();
     if let Some(file) = file {
       let text = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
       for line in text.lines().filter(|line| line.starts_with('{')) {
         let line: Line = serde_json::from_str(line).with_context(|| format!("a line of {}", file.display()))?;
-        before.insert(line.name.clone(), line);
+        if line.engine == engine {
+          before.insert(line.name.clone(), line);
+        }
       }
     }
-    Ok(Self { before })
+    Ok(Self { engine, before })
   }
 
   /// Prints a figure.
   pub(super) fn print(&self, line: &Line) -> Result<()> {
+    let line = &Line { engine: self.engine.to_owned(), ..line.clone() };
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, line).context("write a figure")?;
     writeln!(out).and_then(|()| out.flush()).context("write a figure")?;

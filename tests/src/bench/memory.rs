@@ -17,7 +17,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
   let home = Home::new(bench, &model.base_url).await?;
   let product = home.start().await?;
   let (begun, own, postgres) = (Instant::now(), product.cpu()?, bench.server.cpu()?);
-  let rest = Duration::from_secs(bench.options.either(30, 60));
+  let rest = Duration::from_secs(bench.options.of(1, 30, 60));
   sleep(rest).await;
   let megabytes = cpu::resident_bytes(product.pid()?)? as f64 / 1e6;
   let percent = |used: Duration| used.as_secs_f64() / begun.elapsed().as_secs_f64() * 100.0;

@@ -15,11 +15,10 @@ use pa_domain::ids::{INSTALLATION, derived};
 use pa_domain::{AgentId, Origin};
 use pa_eventlog::EventLog;
 use pa_eventlog::appender::{Appender, Submission};
-use pa_eventlog::postgres::PostgresLog;
-use pa_store::Role;
 use pa_store::clock::{SystemClock, SystemIds};
 use pa_store::keys::{KeyRing, MasterKey};
 use pa_store::ops::tokens::{self, Kind, NewToken};
+use pa_store::{Database, Role};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::PgPool;
 
@@ -77,44 +76,89 @@ impl Home {
     Ok(Self { program, folder, fresh, port: free_port()?, model: model.to_owned(), master, accounts: AtomicUsize::new(0) })
   }
 
+  fn address(&self) -> String {
+    format!("127.0.0.1:{}", self.port)
+  }
+
+  /// The program with the product's settings, which dies with the bench.
+  pub(super) fn command(&self, arguments: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program).args(arguments).env_clear();
+    command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("PA_LISTEN", self.address()).env("PA_DATA_DIR", &self.folder);
+    command.env("PA_DATABASE_URL", &self.fresh.url).env("PA_MASTER_KEY", &self.master).env("PA_OWNER_TOKEN", OWNER_TOKEN);
+    command.env("PA_MODEL_BASE_URL", &self.model).env("PA_MODEL_NAME", "instant");
+    command.envs(self.fresh.place.environment()).envs(passed_on());
+    command
+  }
+
+  /// Where the product's files lie.
+  pub(super) fn folder(&self) -> &Path {
+    &self.folder
+  }
+
+  /// Whether the program is the one of the tests, which can pretend to be a later version.
+  pub(super) fn has_generations(&self) -> bool {
+    self.program.file_name().is_some_and(|name| name == "pa-under-test")
+  }
+
   /// Starts the product; it may not be ready yet.
   pub(super) fn spawn(&self) -> Result<Product> {
     std::fs::create_dir_all(&self.folder).context("make the product's folder")?;
     let said = |name: &str| std::fs::File::options().create(true).append(true).open(self.folder.with_extension(name)).context("keep what the product says");
-    let address = format!("127.0.0.1:{}", self.port);
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program).arg("up").env_clear();
-    command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("PA_LISTEN", &address).env("PA_DATA_DIR", &self.folder);
-    command.env("PA_DATABASE_URL", &self.fresh.url).env("PA_MASTER_KEY", &self.master).env("PA_OWNER_TOKEN", OWNER_TOKEN);
-    command.env("PA_MODEL_BASE_URL", &self.model).env("PA_MODEL_NAME", "instant").envs(passed_on());
+    let mut command = self.command(&["up"]);
     command.stdin(Stdio::null()).stdout(said("out")?).stderr(said("err")?);
     let started = Instant::now();
     let child = command.spawn().with_context(|| format!("start {}", self.program.display()))?;
-    Ok(Product { child, address, started })
+    Ok(Product { child, address: self.address(), started })
   }
 
   /// Starts the product and waits until it is ready.
   pub(super) async fn start(&self) -> Result<Product> {
+    self.start_within(START_MAX.as_secs()).await
+  }
+
+  /// The same for a product that has much to build first.
+  pub(super) async fn start_within(&self, seconds: u64) -> Result<Product> {
     let mut product = self.spawn()?;
     while !ready(&product.address).await {
       if let Some(status) = product.child.try_wait().context("look after the product")? {
         bail!("the product ended with {status}: {}", last_words(&self.folder.with_extension("err")));
       }
-      ensure!(product.started.elapsed() < START_MAX, "the product is not ready: {}", last_words(&self.folder.with_extension("err")));
+      ensure!(product.started.elapsed().as_secs() < seconds, "the product is not ready: {}", last_words(&self.folder.with_extension("err")));
       tokio::time::sleep(LOOK_EVERY).await;
     }
     Ok(product)
   }
 
+  /// The product's log; for as long as no product runs.
+  pub(super) async fn log(&self) -> Result<Arc<dyn EventLog>> {
+    self.fresh.open_log(PARTITIONS).await
+  }
+
+  pub(super) fn database(&self) -> &Database {
+    &self.fresh.database
+  }
+
+  /// The product's keys.
+  pub(super) fn keys(&self) -> Result<KeyRing> {
+    let master = MasterKey::from_base64(&SecretString::from(self.master.clone())).context("the master key")?;
+    Ok(KeyRing::new(self.fresh.database.pool(Role::Tool), Arc::new(master)))
+  }
+
+  /// Lets an agent's owner in, whether or not the agent is there yet.
+  pub(super) async fn token(&self, agent: AgentId) -> Result<Account> {
+    let control = self.fresh.database.pool(Role::Tool);
+    let token = tokens::create(&control, &NewToken { account: agent, kind: Kind::Api, label: "bench".into(), lives_for_ms: None }).await;
+    control.close().await;
+    Ok(Account { token: token.context("make a token")?.expose_secret().to_owned() })
+  }
+
   /// New accounts whose agents have said nothing yet.
   pub(super) async fn accounts(&self, count: usize) -> Result<Vec<Account>> {
-    let log = PostgresLog::open(&self.fresh.database, PARTITIONS, true).await.context("open the product's log")?;
-    // The product's readers sleep in another process.
-    log.set_others(true);
+    let log = self.fresh.open_log_beside_others(PARTITIONS).await?;
     let control = self.fresh.database.pool(Role::Tool);
-    let master = MasterKey::from_base64(&SecretString::from(self.master.clone())).context("the master key")?;
-    let keys = Arc::new(KeyRing::new(control.clone(), Arc::new(master)));
-    let appender = Appender::connect(log as Arc<dyn EventLog>, keys, Arc::new(SystemClock), Arc::new(SystemIds), "pa/cli").await?;
+    let keys = Arc::new(self.keys()?);
+    let appender = Appender::connect(log, keys, Arc::new(SystemClock), Arc::new(SystemIds), "pa/cli").await?;
     let first = self.accounts.fetch_add(count, Ordering::Relaxed);
     let made = try_join_all((first..first + count).map(|number| account(&appender, &control, number))).await?;
     control.close().await;

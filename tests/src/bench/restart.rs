@@ -17,6 +17,8 @@ use super::product::{Account, Home};
 use super::traffic::Audience;
 
 const AGENTS: usize = 64;
+/// In a tiny run.
+const AGENTS_FEW: usize = 4;
 const TARGET_MS: f64 = 1_000.0;
 const GIVE_UP: Duration = Duration::from_secs(60);
 
@@ -24,7 +26,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
   let model = InstantModel::start()?;
   let home = Home::new(bench, &model.base_url).await?;
   let mut product = home.start().await?;
-  let accounts = home.accounts(AGENTS).await?;
+  let accounts = home.accounts(bench.options.of(AGENTS_FEW, AGENTS, AGENTS)).await?;
   let (mut decided, mut ready) = (Vec::new(), Vec::new());
   for number in 0..bench.options.pairs() {
     let audience = Audience::gather(&product, accounts.clone()).await?;
@@ -51,7 +53,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<()> {
   bench.printer.print(&line)
 }
 
-async fn first_decision(address: &str, account: &Account, number: usize, started: Instant) -> Result<Duration> {
+pub(super) async fn first_decision(address: &str, account: &Account, number: usize, started: Instant) -> Result<Duration> {
   let key = format!("after restart {number}");
   loop {
     if let Ok(mut client) = Client::connect(address, account).await

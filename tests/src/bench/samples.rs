@@ -12,7 +12,7 @@ use pa_eventlog::compose::{Composer, Draft};
 use pa_eventlog::meta::{NO_HASH, partition_of};
 use pa_eventlog::opener::Opener;
 use pa_eventlog::{EventLog, Partition, Record, Stream};
-use pa_projections::testing::Story;
+use pa_projections::testing::{Decision, Story};
 use pa_store::keys::{AgentKeys, KeyRing, Lookup};
 use uuid::Uuid;
 
@@ -134,38 +134,83 @@ pub(super) fn turns(agents: u128, each: usize, text_bytes: usize) -> Story {
 
 /// Writes a story into `pa.events` as the first term of each partition; the number of events.
 pub(super) async fn fill(log: &Arc<dyn EventLog>, partitions: Partition, story: &Story) -> Result<u64> {
-  let (composer, ring) = (Composer::new(true, "pa/decider"), KeyRing::fixed());
-  let mut chains: HashMap<AgentId, (i64, [u8; 32])> = HashMap::new();
-  let mut waiting: Vec<Vec<Record>> = Vec::new();
-  let mut places = vec![(1_i64, 0_i64); usize::from(partitions)];
-  for partition in 0..partitions {
-    let announced = EpochAnnounced { inputs_from: 0, base_epoch: 0, base_seq: 0, holder: Uuid::from_u128(7).into() };
-    waiting.push(vec![composer.announcement(Uuid::from_u128(0xe000 + u128::from(partition)), 1, AT, announced).context("compose an announcement")?]);
-  }
-  let mut filled = 0;
-  for decision in &story.decisions {
-    let (meta, _) = decision.facts.first().context("a decision has events")?;
-    let (agent, partition) = (meta.agent, partition_of(meta.agent, partitions));
-    let (seq, position) = &mut places[usize::from(partition)];
-    let (ordinal, chain) = chains.get(&agent).copied().unwrap_or((0, NO_HASH));
-    let events: Vec<Event> = decision.facts.iter().map(|(_, event)| event.clone()).collect();
-    let input = input_meta(meta.cause, agent);
-    let draft = Draft { input: &input, position: *position, held: false, at: AT, epoch: 1, seq: *seq, ordinal, chain, first_index: 0, events: &events };
-    let composed = composer.decision(Some(&*keys_of(&ring, agent).await?), &draft, None).context("compose a decision")?;
-    let count = i64::try_from(events.len()).context("few events")?;
-    (*seq, *position) = (*seq + count, *position + 1);
-    chains.insert(agent, (ordinal + count, composed.chain));
-    filled += events.len() as u64;
-    let waits = &mut waiting[usize::from(partition)];
-    waits.extend(composed.records);
-    if waits.len() >= FILL_RECORDS {
-      log.append(Stream::Events, partition, std::mem::take(waits)).await.context("fill the log")?;
+  let mut filler = Filler::begin(log, KeyRing::fixed(), partitions)?;
+  filler.add(&story.decisions).await?;
+  filler.end().await
+}
+
+/// Fills a log with a story that comes in pieces, however long it is.
+pub(super) struct Filler {
+  log: Arc<dyn EventLog>,
+  ring: KeyRing,
+  composer: Composer,
+  chains: HashMap<AgentId, (i64, [u8; 32])>,
+  parts: Vec<Part>,
+  filled: u64,
+}
+
+/// A partition that is filled.
+struct Part {
+  waiting: Vec<Record>,
+  seq: i64,
+  input: i64,
+}
+
+impl Filler {
+  /// The first term of each partition of an empty log, sealed under the keys of `ring`.
+  pub(super) fn begin(log: &Arc<dyn EventLog>, ring: KeyRing, partitions: Partition) -> Result<Self> {
+    let composer = Composer::new(true, "pa/decider");
+    let mut parts = Vec::new();
+    for partition in 0..partitions {
+      let announced = EpochAnnounced { inputs_from: 0, base_epoch: 0, base_seq: 0, holder: Uuid::from_u128(7).into() };
+      let announcement = composer.announcement(Uuid::from_u128(0xe000 + u128::from(partition)), 1, AT, announced).context("compose an announcement")?;
+      parts.push(Part { waiting: vec![announcement], seq: 1, input: 0 });
     }
+    Ok(Self { log: Arc::clone(log), ring, composer, chains: HashMap::new(), parts, filled: 0 })
   }
-  for (partition, waits) in (0..).zip(waiting) {
-    if !waits.is_empty() {
-      log.append(Stream::Events, partition, waits).await.context("fill the log")?;
+
+  /// Goes on with these decisions.
+  pub(super) async fn add(&mut self, decisions: &[Decision]) -> Result<()> {
+    for decision in decisions {
+      let (meta, _) = decision.facts.first().context("a decision has events")?;
+      let partition = partition_of(meta.agent, Partition::try_from(self.parts.len()).context("few partitions")?);
+      let (agent, events) = (meta.agent, decision.facts.iter().map(|(_, event)| event.clone()).collect::<Vec<Event>>());
+      let keys = self.ring.get_or_create(agent).await.context("the keys of an agent")?;
+      let part = &mut self.parts[usize::from(partition)];
+      let (ordinal, chain) = self.chains.get(&agent).copied().unwrap_or((0, NO_HASH));
+      let input = input_meta(meta.cause, agent);
+      let draft = Draft { input: &input, position: part.input, held: false, at: AT, epoch: 1, seq: part.seq, ordinal, chain, first_index: 0, events: &events };
+      let composed = self.composer.decision(Some(&*keys), &draft, None).context("compose a decision")?;
+      let count = i64::try_from(events.len()).context("few events")?;
+      (part.seq, part.input) = (part.seq + count, part.input + 1);
+      part.waiting.extend(composed.records);
+      self.chains.insert(agent, (ordinal + count, composed.chain));
+      self.filled += events.len() as u64;
+      if self.parts[usize::from(partition)].waiting.len() >= FILL_RECORDS {
+        self.write(partition).await?;
+      }
     }
+    Ok(())
   }
-  Ok(filled)
+
+  async fn write(&mut self, partition: Partition) -> Result<()> {
+    let records = std::mem::take(&mut self.parts[usize::from(partition)].waiting);
+    if !records.is_empty() {
+      self.log.append(Stream::Events, partition, records).await.context("fill the log")?;
+    }
+    Ok(())
+  }
+
+  /// Writes what waits; the number of events so far.
+  pub(super) async fn flush(&mut self) -> Result<u64> {
+    for partition in (0..).take(self.parts.len()) {
+      self.write(partition).await?;
+    }
+    Ok(self.filled)
+  }
+
+  /// Writes the rest; the number of events.
+  pub(super) async fn end(mut self) -> Result<u64> {
+    self.flush().await
+  }
 }

@@ -1,18 +1,21 @@
-//! The bench's private Postgres: durable, and nobody else's.
+//! The bench's private Postgres, durable and nobody else's, and beside it the brokers when the log is on Kafka.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pa_eventlog::{EventLog, Partition};
 use pa_store::private_postgres::{Config, PrivatePostgres};
 use pa_store::{Database, Role, assert_durable};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::cpu;
+use super::engine::{Engine, Place};
 
 /// The bench's own pools and a product's beside each other.
 const CONNECTIONS: u32 = 200;
@@ -28,17 +31,32 @@ pub(super) struct Server {
   next: AtomicU32,
   counts_statements: bool,
   folder: tempfile::TempDir,
+  engine: Engine,
 }
 
 /// A migrated database.
 pub(super) struct Fresh {
   pub(super) url: String,
   pub(super) database: Database,
+  /// Where its log is.
+  pub(super) place: Place,
+}
+
+impl Fresh {
+  /// The product's log, made if it is not there yet.
+  pub(super) async fn open_log(&self, partitions: Partition) -> Result<Arc<dyn EventLog>> {
+    self.place.open(&self.database, partitions, false).await
+  }
+
+  /// The same, while a product reads it in another process.
+  pub(super) async fn open_log_beside_others(&self, partitions: Partition) -> Result<Arc<dyn EventLog>> {
+    self.place.open(&self.database, partitions, true).await
+  }
 }
 
 impl Server {
   /// Starts a server; one that counts statements says afterwards what each cost.
-  pub(super) async fn start(counts_statements: bool) -> Result<Self> {
+  pub(super) async fn start(counts_statements: bool, engine: Engine) -> Result<Self> {
     let folder = tempfile::Builder::new().prefix("pa-bench-").tempdir().context("make the bench's folder")?;
     // As root the server runs as another user, who passes this folder.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).context("open the bench's folder")?;
@@ -50,7 +68,7 @@ impl Server {
       postgres = start(&home).await?;
     }
     let pid = Some(postgres.pid().await);
-    let server = Self { postgres, pid, next: AtomicU32::new(1), counts_statements, folder };
+    let server = Self { postgres, pid, next: AtomicU32::new(1), counts_statements, folder, engine };
     if counts_statements {
       server.execute("CREATE EXTENSION pg_stat_statements").await?;
     }
@@ -96,7 +114,7 @@ impl Server {
     pa_store::migrate(&database.pool(Role::Tool)).await.context("migrate a fresh database")?;
     assert_durable(&pool).await.context("commits must wait for the disk")?;
     pool.close().await;
-    Ok(Fresh { url, database })
+    Ok(Fresh { url, database, place: self.engine.place(&name) })
   }
 
   /// Writes all that is dirty, so that no round pays for the one before.
@@ -115,6 +133,25 @@ impl Server {
     cpu::of_family(self.pid.context("the private Postgres is stopped")?)
   }
 
+  /// CPU time of whoever keeps the log: the brokers, or Postgres.
+  pub(super) fn log_cpu(&self) -> Result<Duration> {
+    self.engine.brokers_cpu()?.map_or_else(|| self.cpu(), Ok)
+  }
+
+  /// What [`Self::log_cpu`] counts, as the name of a field.
+  pub(super) fn log_cpu_name(&self) -> &'static str {
+    if matches!(self.engine, Engine::Embedded) { "postgres_cpu_us" } else { "brokers_cpu_us" }
+  }
+
+  /// The log's engine, as it stands in a figure's line.
+  pub(super) fn engine(&self) -> &'static str {
+    self.engine.name()
+  }
+
+  pub(super) fn is_embedded(&self) -> bool {
+    matches!(self.engine, Engine::Embedded)
+  }
+
   /// The server in one line.
   pub(super) async fn description(&self) -> Result<String> {
     let mut connection = PgConnection::connect(&self.postgres.url_of("postgres")).await.context("connect to the private Postgres")?;
@@ -127,10 +164,11 @@ impl Server {
     connection.close().await.context("close a connection")?;
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let settings: Vec<String> = settings.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    Ok(format!("{cores} cores, Postgres {}", settings.join(" ")))
+    Ok(format!("{cores} cores, log: {}; Postgres {}", self.engine(), settings.join(" ")))
   }
 
   pub(super) async fn stop(mut self) -> Result<()> {
+    self.engine.leave().await?;
     self.postgres.stop().await.context("stop the private Postgres")?;
     self.pid = None;
     Ok(())

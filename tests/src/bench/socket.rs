@@ -7,7 +7,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::product::Account;
 
@@ -15,6 +16,9 @@ const UPDATES: &str = "subscription { updates { cursor change { __typename \
   ... on MessageUpserted { message { id conversationId place changed role author text status createdAt replyToId replyId incomplete } } \
   ... on ReplyPiece { messageId attempt offset text } ... on StepNamed { conversationId step } \
   ... on IndicatorChanged { indicator { needsInput running } } ... on Resync { reason } } } }";
+
+/// Bytes that a socket reads at a time: thousands of them live in this process.
+const BUFFER_BYTES: usize = 8 * 1024;
 
 /// A socket with one subscription.
 pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -25,7 +29,8 @@ impl Socket {
     request.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static("graphql-transport-ws"));
     let bearer = HeaderValue::from_str(&format!("Bearer {}", account.token)).context("a token fits into a header")?;
     request.headers_mut().insert("authorization", bearer);
-    let (stream, _) = connect_async(request).await.context("open a socket")?;
+    let (stream, _) =
+      connect_async_with_config(request, Some(WebSocketConfig::default().read_buffer_size(BUFFER_BYTES)), true).await.context("open a socket")?;
     let mut socket = Self(stream);
     socket.say(&json!({ "type": "connection_init" })).await?;
     let acknowledged = socket.next().await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
@@ -20,7 +20,7 @@ use super::socket::{Socket, field};
 /// Connections of each account under paced traffic: more than two requests of an account are rarely under way.
 const CONNECTIONS: usize = 3;
 /// How long whatever is still on its way at the end may take.
-const REST_MAX: Duration = Duration::from_secs(20);
+const REST_MAX: Duration = Duration::from_secs(60);
 const TEXT: &str = "What does this say, and what should be done about it? Please answer in one sentence.";
 
 /// When messages and replies were on the subscriptions' screens.
@@ -136,12 +136,11 @@ impl Audience {
       sleep_until(due.into()).await;
       under_way.spawn(async move {
         let mut client = take.lock().await.recv().await.context("clients are given back")?;
-        let sent = client.send(&key, TEXT).await?.context("a message was not decided in time")?;
-        let seen = client.sees(&sent).await?;
+        let sent = client.say(&key, TEXT).await?;
+        client.see(&sent).await?;
         let took = due.elapsed();
         give.send(client).await.context("there is room")?;
-        ensure!(seen, "a query at a message's position did not show it");
-        Ok((took, Sent { due, account, id: sent.id }))
+        Ok::<_, anyhow::Error>((took, Sent { due, account, id: sent.id }))
       });
     }
     let (mut visible, mut sent) = (histogram(), Vec::new());
@@ -177,7 +176,7 @@ impl Audience {
         let (mut latencies, mut number) = (histogram(), 0);
         while begun.elapsed() < time {
           let sent = Instant::now();
-          let message = client.send(&format!("{prefix} {number}"), TEXT).await?.context("a message was not decided in time")?;
+          let message = client.say(&format!("{prefix} {number}"), TEXT).await?;
           tokio::time::timeout(REST_MAX, shown.reply(&message.id)).await.context("a reply was not shown in time")?;
           record(&mut latencies, sent.elapsed());
           number += 1;

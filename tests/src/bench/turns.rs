@@ -18,6 +18,8 @@ use super::traffic::{Audience, Paced};
 use super::{Bench, cpu};
 
 const AGENTS: usize = 64;
+/// In a tiny run.
+const AGENTS_FEW: usize = 4;
 /// Ten messages a second.
 const SLOWLY: Duration = Duration::from_millis(100);
 const TURNS_MIN: f64 = 600.0;
@@ -46,21 +48,23 @@ async fn rounds(bench: &Bench, home: &Home, product: &Product) -> Result<Rounds>
   let nothing = || Paced { visible: histogram(), push: histogram(), turn: histogram() };
   let mut all = Rounds { bare: histogram(), slow: nothing(), half: nothing(), half_rate: 0.0, full: Vec::new(), beside: Vec::new(), waits: histogram() };
   let mut bare = Bare::open(bench).await?;
-  let seconds = u32::try_from(bench.options.round().as_secs()).unwrap_or(1);
+  let seconds = u32::try_from(bench.options.round().as_secs()).unwrap_or(1).max(1);
   // Everything is asked for once before it counts: plans, keys, things.
-  let audience = Audience::gather(product, home.accounts(AGENTS).await?).await?;
-  let warm = audience.closed(product, bench.options.either(Duration::from_secs(2), Duration::from_secs(5))).await?;
+  let agents = bench.options.of(AGENTS_FEW, AGENTS, AGENTS);
+  let audience = Audience::gather(product, home.accounts(agents).await?).await?;
+  let warm = audience.closed(product, Duration::from_millis(bench.options.of(200, 2_000, 5_000))).await?;
   let mut capacity = warm.turns as f64 / warm.wall.as_secs_f64();
   let paced = ["visible", "push", "turn"].iter().any(|name| bench.options.wants(name));
   for _ in 0..bench.options.pairs() {
     // Conversations begin anew with each round, so that no prompt is longer than those of the round before.
-    let audience = Audience::gather(product, home.accounts(AGENTS).await?).await?;
+    let audience = Audience::gather(product, home.accounts(agents).await?).await?;
     if paced {
       all.bare += bare.probe(5 * seconds, SLOWLY).await?;
       add(&mut all.slow, &audience.paced(product, SLOWLY, 10 * seconds).await?);
       all.half_rate = capacity / 2.0;
       #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "thousands at the most, and never below nothing")]
       let count = (all.half_rate * f64::from(seconds)) as u32;
+      let count = bench.options.of(5, count, count);
       add(&mut all.half, &audience.paced(product, Duration::from_secs_f64(1.0 / all.half_rate), count).await?);
     }
     let (own, postgres, beside) = (product.cpu()?, bench.server.cpu()?, cpu::own()?);

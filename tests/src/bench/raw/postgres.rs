@@ -1,11 +1,15 @@
-//! The control: what a rival would write who needs nothing but ordered, durable rows.
+//! The control in Postgres: the rows and nothing but the rows.
 //!
-//! The same tables as the embedded log (in a database of its own), the same head row locked by each append, two lanes that take what waits and commit it in one
-//! statement, each while the other waits for the disk; `UNNEST`, prepared once, a connection a lane. It seals nothing, encodes nothing, checks nothing: it is handed finished bytes.
+//! *As durable as ours:* the same server, commits that wait for the disk. *As much to carry:* the same tables with the same index (in a database of its own), the same
+//! bytes, and the same head row locked by each append: without it a rival's readers would see gaps or miss rows that commit out of order, so that leaving it out would be a
+//! promise less. *As quick:* lanes that take what waits and commit it in one prepared `UNNEST` statement, each on a connection of its own, one filling while the other waits for the
+//! disk. `COPY` was left out, since it can't hand back positions in the same round trip; so was `synchronous_commit = off`, which is not durable. A reader has a
+//! connection and a prepared statement of its own and touches the bytes where they lie in the driver's buffer.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use pa_eventlog::reader::READ_RECORDS_MAX;
 use pa_eventlog::{Partition, Position, Record};
 use pa_store::{Database, Role};
 use sqlx::Connection as _;
@@ -36,14 +40,14 @@ struct Request {
   reply: oneshot::Sender<Position>,
 }
 
-/// A raw log.
-pub(super) struct RawLog {
+/// Lanes that insert.
+pub(in super::super) struct Log {
   lanes: Vec<mpsc::Sender<Request>>,
   /// The end that was acknowledged, for who waits at it.
   end: watch::Sender<Position>,
 }
 
-impl RawLog {
+impl Log {
   pub(super) async fn open(database: &Database, partitions: Partition) -> Result<Self> {
     let end = watch::Sender::new(0);
     let mut lanes = Vec::new();
@@ -70,27 +74,52 @@ impl RawLog {
     self.lanes[usize::from(partition % LANES)].send(Request { part, records, reply }).await.context("the lane has ended")?;
     answer.await.context("the raw append failed")
   }
-
-  pub(super) fn end(&self) -> watch::Receiver<Position> {
-    self.end.subscribe()
-  }
 }
 
 /// Reads finished rows.
-pub(super) struct RawReader {
+pub(in super::super) struct Reader {
   connection: PgConnection,
   part: i16,
-  pub(super) position: Position,
+  position: Position,
+  /// The end that was acknowledged, for a reader that follows.
+  end: Option<watch::Receiver<Position>>,
 }
 
-impl RawReader {
+impl Reader {
   pub(super) async fn open(database: &Database, partition: Partition) -> Result<Self> {
     let connection = PgConnection::connect_with(&database.connect_options(Role::Log, None)).await.context("connect a reader")?;
-    Ok(Self { connection, part: i16::try_from(partition).context("few partitions")?, position: 0 })
+    Ok(Self { connection, part: i16::try_from(partition).context("few partitions")?, position: 0, end: None })
+  }
+
+  pub(super) async fn following(log: &Log, database: &Database, partition: Partition) -> Result<Self> {
+    let mut reader = Self::open(database, partition).await?;
+    reader.end = Some(log.end.subscribe());
+    Ok(reader)
+  }
+
+  /// Is woken by the acknowledgement, as readers of the product are, and reads.
+  pub(super) async fn follow(&mut self) -> Result<()> {
+    let position = self.position;
+    self.end.as_mut().context("this reader does not follow")?.wait_for(|end| *end > position).await.context("the raw log has ended")?;
+    self.read().await.map(drop)
+  }
+
+  pub(super) async fn drain(&mut self) -> Result<(u64, u64)> {
+    self.position = 0;
+    let (mut records, mut sum) = (0, 0_u64);
+    loop {
+      let (rows, bytes) = self.read().await?;
+      if rows == 0 {
+        return Ok((records, sum));
+      }
+      records += rows;
+      sum = sum.wrapping_add(bytes);
+    }
   }
 
   /// Reads on and touches each byte; the number of rows and the sum of their bytes.
-  pub(super) async fn read(&mut self, limit: i64) -> Result<(u64, u64)> {
+  async fn read(&mut self) -> Result<(u64, u64)> {
+    let limit = i64::try_from(READ_RECORDS_MAX).unwrap_or(i64::MAX);
     let rows: Vec<PgRow> = sqlx::query(READ).bind(self.part).bind(self.position).bind(limit).fetch_all(&mut self.connection).await.context("read raw rows")?;
     let mut sum = 0;
     for row in &rows {
