@@ -22,10 +22,10 @@ async fn sign_in_again(browser: &Browser, product: &Product) {
 
 /// A tab that is looked at again asks by itself whether it is signed in, so its button may be gone before it can be pressed.
 async fn press_if_still_there(browser: &Browser, selector: &str) {
-  if let Ok(button) = browser.client.find(Locator::Css(selector)).await {
-    if let Err(error) = button.click().await {
-      assert!(error.is_stale_element_reference(), "{error}");
-    }
+  if let Ok(button) = browser.client.find(Locator::Css(selector)).await
+    && let Err(error) = button.click().await
+  {
+    assert!(error.is_stale_element_reference(), "{error}");
   }
 }
 
