@@ -273,3 +273,22 @@ async fn one_agents_rows_are_built_again_in_place_while_it_is_served() {
   assert_eq!(given(&other.settled().await), theirs);
   sound(&product);
 }
+
+/// What measures a million events works, on a few thousand: every tool ends with 0, alone and while people write, and each has its line.
+#[test]
+fn the_tools_that_go_through_a_whole_log_are_measured_alone_and_beside_people() {
+  let mut command = std::process::Command::new("setpriv");
+  command.args(["--pdeathsig", "TERM", "--", env!("CARGO_BIN_EXE_bench"), "--only", "million", "--tiny", "--pa", env!("CARGO_BIN_EXE_pa-under-test")]);
+  let output = command.stdin(std::process::Stdio::null()).output().expect("the bench can be started");
+  let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+  assert!(output.status.success(), "the bench ended with {}:\n{out}\n{err}", output.status);
+  let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+  let names: Vec<&str> = lines.iter().filter_map(|line| line["name"].as_str()).collect();
+  assert_eq!(names, ["rebuild", "migrate", "rebuild_beside", "verify_beside", "migrate_beside"], "{out}");
+  for line in &lines {
+    let positive = |field: &str| line[field].as_f64().is_some_and(|number| number > 0.0);
+    assert!(["ours", "events", "seconds", "peak_mb"].into_iter().all(positive), "{line}");
+    let beside = line["name"].as_str().is_some_and(|name| name.ends_with("_beside"));
+    assert!(!beside || ["turn_p50_ms", "turn_p99_ms", "turn_p50_ms_without"].into_iter().all(positive), "{line}");
+  }
+}

@@ -47,7 +47,9 @@ pub enum Error {
     source: MigrateError,
   },
   /// The control tables were brought up by a newer binary than this one.
-  #[error("the data was written by a newer version of pa (it has the migration {migration}, which this version does not know): start that version, or restore a backup of before")]
+  #[error(
+    "the data was written by a newer version of pa (it has the migration {migration}, which this version does not know): start that version, or restore a backup of before"
+  )]
   Newer { migration: i64 },
   /// The server would lose what it acknowledged.
   #[error("the database is not durable: {setting} is {value}; set it to on and restart the database server")]
