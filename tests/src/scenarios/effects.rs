@@ -36,17 +36,20 @@ fn click(window: &str, x: i32) -> Value {
   json!({ "device": "office", "application": "Notes", "window": window, "snapshot_id": "s1", "steps": [{ "type": "click", "x": x, "y": 2 }] })
 }
 
+/// A tool and what makes its arguments.
+type Planned = (&'static str, fn() -> Value);
+
 /// A model of tasks that makes these calls one after the other and then ends with the results that it saw.
-async fn acting(calls: &'static [(&'static str, fn() -> Value)]) -> Model {
+async fn acting(calls: &'static [Planned]) -> Model {
   let model = starting().await;
   model.script.on(move |seen| {
-    is_task(seen).then(|| match calls.get(results(seen)) {
-      Some((tool, arguments)) => call(tool, &arguments()),
-      None => {
-        let saw: Vec<String> =
-          seen.messages().iter().filter(|message| message["role"] == "tool").map(|message| crate::harness::words(&message["content"])).collect();
-        finish(&format!("saw: {}", saw.join(" | ")))
+    is_task(seen).then(|| {
+      if let Some((tool, arguments)) = calls.get(results(seen)) {
+        return call(tool, &arguments());
       }
+      let results = seen.messages().iter().filter(|message| message["role"] == "tool");
+      let saw: Vec<String> = results.map(|message| crate::harness::words(&message["content"])).collect();
+      finish(&format!("saw: {}", saw.join(" | ")))
     })
   });
   model
@@ -111,7 +114,7 @@ async fn a_rejected_action_is_not_asked_for_again() {
 /// Proves USE-16.
 #[tokio::test]
 async fn what_is_allowed_for_a_task_is_one_application_on_one_computer() {
-  let calls: &'static [(&str, fn() -> Value)] =
+  let calls: &'static [Planned] =
     &[("pa_test_computer", || click("one", 1)), ("pa_test_computer", || click("two", 2)), ("pa_test_email", || email("ada@example.org"))];
   let model = acting(calls).await;
   let effects = Effects::start(Outside::Accepts).await;
