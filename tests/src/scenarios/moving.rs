@@ -244,7 +244,8 @@ async fn a_backup_under_load_comes_back_elsewhere_with_all_that_was_acknowledged
   owner.send_as("once", "asked once").await;
 
   let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::default());
-  let sending = tokio::spawn(load(owner.clone(), Arc::clone(&stop), Arc::clone(&acknowledged)));
+  let mut sending = tokio::task::JoinSet::new();
+  sending.spawn(load(owner.clone(), Arc::clone(&stop), Arc::clone(&acknowledged)));
   eventually("messages flow", async || (acknowledged.lock().len() > 5).then_some(())).await;
   let folder = tempfile::tempdir().unwrap();
   let dir = folder.path().join("backup");
@@ -255,7 +256,7 @@ async fn a_backup_under_load_comes_back_elsewhere_with_all_that_was_acknowledged
   let there = acknowledged.lock().len();
   eventually("messages flow on", async || (acknowledged.lock().len() > there).then_some(())).await;
   stop.store(true, Ordering::SeqCst);
-  sending.await.unwrap();
+  sending.join_all().await;
   let all = owner.settled().await;
   product.terminate().await;
 
@@ -315,10 +316,11 @@ async fn what_is_wrong_with_a_backup_is_told_before_anything_is_written() {
   }
   refused(&elsewhere.tool(&product, &["restore", path], &[("PA_MASTER_KEY", ANOTHER)]), &["nothing was written", "master key"]);
   refused(&elsewhere.tool(&product, &["restore", path], &[("PA_MASTER_KEY", "")]), &["master.key", "is missing", "PA_MASTER_KEY"]);
-  let rows: i64 = sqlx::query_scalar("SELECT (SELECT count(*) FROM ops.log_identity) + (SELECT count(*) FROM ops.agent_keys) + (SELECT count(*) FROM log.events)")
-    .fetch_one(&elsewhere.db.pool)
-    .await
-    .unwrap();
+  let rows: i64 =
+    sqlx::query_scalar("SELECT (SELECT count(*) FROM ops.log_identity) + (SELECT count(*) FROM ops.agent_keys) + (SELECT count(*) FROM log.events)")
+      .fetch_one(&elsewhere.db.pool)
+      .await
+      .unwrap();
   assert_eq!(rows, 0);
   refused(&product.tool(&["restore", path]), &["there is an installation here already"]);
 
