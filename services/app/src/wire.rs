@@ -227,3 +227,6 @@ impl KeyMaker for Beginning {
     .boxed()
   }
 }
+
+#[cfg(test)]
+mod tests;
