@@ -13,7 +13,7 @@ use super::*;
 
 const AGENT: AgentId = AgentId(Uuid::from_u128(7));
 
-async fn beginning(db: &TestDb, folder: &std::path::Path) -> Beginning {
+fn beginning(db: &TestDb, folder: &std::path::Path) -> Beginning {
   let schema = pa_projections::schema::current();
   let keys = Arc::new(KeyRing::new(db.database.pool(Role::Decider), Arc::new(MasterKey::ephemeral())));
   let reads = db.database.read_pool(Role::Decider, &schema);
@@ -24,7 +24,7 @@ async fn beginning(db: &TestDb, folder: &std::path::Path) -> Beginning {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_with_facts_and_without_a_key_gets_no_new_one() {
   let (db, folder) = (TestDb::new().await, tempfile::tempdir().unwrap());
-  let beginning = beginning(&db, folder.path()).await;
+  let beginning = beginning(&db, folder.path());
   Schemas::new(&db.database).create(&beginning.schema, Indexes::Now).await.unwrap();
   sqlx::query("INSERT INTO agent_progress (agent, ordinal) VALUES ($1, 3)").bind(AGENT.0).execute(&beginning.reads).await.unwrap();
   let refused = beginning.make(AGENT).await.unwrap_err().to_string();
@@ -35,7 +35,7 @@ async fn an_agent_with_facts_and_without_a_key_gets_no_new_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_agent_gets_a_key_and_a_workspace_also_before_there_is_a_read_model() {
   let (db, folder) = (TestDb::new().await, tempfile::tempdir().unwrap());
-  let beginning = beginning(&db, folder.path()).await;
+  let beginning = beginning(&db, folder.path());
   for _ in 0..2 {
     beginning.make(AGENT).await.unwrap();
   }
