@@ -3,6 +3,7 @@
 //! - `harness`: starts, kills and watches a product, and speaks to it as the outside does.
 //! - `scenarios`: what the requirements ask for, from a mutation to what the page is shown.
 //! - `crash`: processes die, at named places and at random; what was accepted stays.
+//! - `nodes`: several nodes and brokers in network namespaces, whose cables are pulled.
 //! - `browser`: the page in Chromium.
 //! - `figures`: the bench measures every figure.
 
@@ -14,5 +15,7 @@ mod crash;
 mod figures;
 #[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod nodes;
 #[cfg(test)]
 mod scenarios;

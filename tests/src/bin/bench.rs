@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// As in the product, so that what is measured inside this process costs what it costs there; the controls have the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[path = "../bench/mod.rs"]
 mod bench;
 

@@ -3,27 +3,37 @@
 use std::time::Duration;
 
 use super::{Dice, Load, check};
-use crate::harness::{Model, Product, Setup};
+use crate::harness::{Engine, Model, Product, Setup};
 
 /// The owner and two others, each writing.
 fn people(product: &Product) -> Vec<crate::harness::Client> {
   vec![product.owner(), product.add_account("Ann"), product.add_account("Ben")]
 }
 
-/// Proves BB-01, REP-30, REP-32, REP-34, REP-35.
-#[tokio::test]
-async fn pa_killed_at_random_times_under_load_loses_and_doubles_nothing() {
+async fn pa_is_killed_at_random_times(engine: Engine, seed: u64, times: usize) {
   let model = Model::echo().await;
-  let mut product = Setup::new().await.model(&model).start().await;
-  let mut dice = Dice::new(20_260_101);
+  let mut product = Setup::on(engine).await.model(&model).start().await;
+  let mut dice = Dice::new(seed);
   let load = Load::of(people(&product), Duration::from_millis(20));
-  for _ in 0..8 {
+  for _ in 0..times {
     dice.pause(30, 900).await;
     product.kill9();
     product.start_again().await;
   }
   dice.pause(300, 600).await;
   check(&product, &mut load.end().await).await;
+}
+
+/// Proves BB-01, REP-30, REP-32, REP-34, REP-35.
+#[tokio::test]
+async fn pa_killed_at_random_times_under_load_loses_and_doubles_nothing() {
+  pa_is_killed_at_random_times(Engine::Embedded, 20_260_101, 8).await;
+}
+
+/// Proves BB-01, REP-30, REP-32, REP-34, REP-35.
+#[tokio::test]
+async fn on_kafka_pa_killed_at_random_times_under_load_loses_and_doubles_nothing() {
+  pa_is_killed_at_random_times(Engine::Kafka, 20_260_102, 4).await;
 }
 
 /// It is also killed before it is ready, again and again.
@@ -44,20 +54,30 @@ async fn pa_killed_while_it_starts_comes_up_in_the_end() {
   check(&product, &mut load.end().await).await;
 }
 
-/// The private Postgres dies under `pa`, which starts it again by itself.
-#[tokio::test]
-async fn postgres_killed_at_random_times_under_load_loses_and_doubles_nothing() {
+async fn postgres_is_killed_at_random_times(engine: Engine, seed: u64, times: usize) {
   let model = Model::echo().await;
-  let product = Setup::private().await.model(&model).start().await;
-  let mut dice = Dice::new(42);
+  let product = Setup::private().await.log_on(engine).await.model(&model).start().await;
+  let mut dice = Dice::new(seed);
   let load = Load::of(people(&product), Duration::from_millis(20));
-  for _ in 0..4 {
+  for _ in 0..times {
     dice.pause(100, 1_500).await;
     product.setup.kill_postgres().await;
     product.caught_up().await;
   }
   dice.pause(300, 600).await;
   check(&product, &mut load.end().await).await;
+}
+
+/// The private Postgres dies under `pa`, which starts it again by itself.
+#[tokio::test]
+async fn postgres_killed_at_random_times_under_load_loses_and_doubles_nothing() {
+  postgres_is_killed_at_random_times(Engine::Embedded, 42, 4).await;
+}
+
+/// With the log on Kafka only leases, checkpoints and the read model lie there.
+#[tokio::test]
+async fn on_kafka_postgres_killed_at_random_times_under_load_loses_and_doubles_nothing() {
+  postgres_is_killed_at_random_times(Engine::Kafka, 43, 2).await;
 }
 
 /// Both at once, as when the power goes; a postmaster that outlived a crash of `pa` alone is taken over.

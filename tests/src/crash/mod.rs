@@ -3,6 +3,7 @@
 //! While that happens people go on writing. Afterwards the same is true as always: what was accepted is there once, in order, and is answered once, or has
 //! exactly one notice after two losses; the log keeps its rules, and the read model is what it says. Seeds are fixed and printed, so that a failure comes again.
 
+mod clocks;
 mod kills;
 mod load;
 mod points;

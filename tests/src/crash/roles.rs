@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Dice, Load};
-use crate::harness::{Client, Model, Process, Product, Setup, TOKEN};
+use crate::harness::{Client, Engine, Model, Process, Product, Setup, TOKEN};
 
 /// One key for all processes, as people set it who have several.
 const MASTER_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -21,7 +21,9 @@ pub(super) struct Installation {
 impl Installation {
   /// Starts a process for each role.
   pub(super) async fn start(setup: Setup) -> Self {
-    let product = setup.env("PA_MASTER_KEY", MASTER_KEY).stopped();
+    // Files and workspaces are where all processes see them, those with a data folder of their own, too.
+    let shared = setup.data().display().to_string();
+    let product = setup.env("PA_MASTER_KEY", MASTER_KEY).env("PA__DATA__SHARED_DIR", &shared).stopped();
     let mut installation = Self { processes: BTreeMap::new(), product };
     for role in ROLES {
       installation.launch(role, role, &[]);
@@ -59,11 +61,9 @@ impl Installation {
   }
 }
 
-/// Proves RUN-14, RUN-15, REP-34.
-#[tokio::test]
-async fn each_role_killed_in_its_turn_under_load_loses_and_doubles_nothing() {
+async fn each_role_is_killed(engine: Engine) {
   let model = Model::echo().await;
-  let mut installation = Installation::start(Setup::new().await.model(&model)).await;
+  let mut installation = Installation::start(Setup::on(engine).await.model(&model)).await;
   let people = vec![installation.owner(), installation.product.add_account("Ann")];
   let mut dice = Dice::new(5);
   let load = Load::of(people, Duration::from_millis(40));
@@ -81,4 +81,16 @@ async fn each_role_killed_in_its_turn_under_load_loses_and_doubles_nothing() {
     let status = installation.process(role).terminate().await;
     assert!(status.success(), "{role}: {status}");
   }
+}
+
+/// Proves RUN-14, RUN-15, REP-34.
+#[tokio::test]
+async fn each_role_killed_in_its_turn_under_load_loses_and_doubles_nothing() {
+  each_role_is_killed(Engine::Embedded).await;
+}
+
+/// Proves RUN-14, RUN-15, REP-34.
+#[tokio::test]
+async fn on_kafka_each_role_killed_in_its_turn_under_load_loses_and_doubles_nothing() {
+  each_role_is_killed(Engine::Kafka).await;
 }

@@ -7,18 +7,28 @@ use pa_model::rehearsal::{Hold, Reply};
 
 use super::roles::Installation;
 use super::{Load, check};
-use crate::harness::{Client, Model, Process, Setup, Socket, TOKEN, eventually, text_of_last, within};
+use crate::harness::{Client, Engine, Model, Process, Setup, Socket, TOKEN, eventually, text_of_last, within};
 
 /// A worker sleeps beyond its lease with a reply half written; another one answers; the sleeper wakes with a tool call in its hands and may do nothing.
 ///
 /// Proves RUN-15, RUN-16, REP-34.
 #[tokio::test]
 async fn a_worker_that_wakes_after_its_lease_publishes_nothing_and_calls_nothing() {
+  a_worker_wakes_late(Engine::Embedded).await;
+}
+
+/// Proves RUN-15, RUN-16, REP-34.
+#[tokio::test]
+async fn on_kafka_a_worker_that_wakes_after_its_lease_publishes_nothing_and_calls_nothing() {
+  a_worker_wakes_late(Engine::Kafka).await;
+}
+
+async fn a_worker_wakes_late(engine: Engine) {
   let model = Model::silent().await;
   let hold = Hold::new();
   model.script.once_on_words("the question", Reply::new().say("from the sleeper ").hold(&hold).call("call_1", "pa_history", "{}"));
   model.script.on(|seen| Some(Reply::text(&format!("re: {}", text_of_last(seen)))));
-  let mut installation = Installation::start(Setup::new().await.model(&model)).await;
+  let mut installation = Installation::start(Setup::on(engine).await.model(&model)).await;
   let owner = installation.owner();
   let id = owner.send("the question").await.id();
   hold.reached().await;
@@ -56,8 +66,18 @@ async fn a_worker_that_wakes_after_its_lease_publishes_nothing_and_calls_nothing
 /// A decider sleeps beyond its lease in the middle of its work; another one leads; the sleeper wakes and what it still writes counts for nobody.
 #[tokio::test]
 async fn a_decider_that_wakes_after_its_lease_changes_nothing() {
+  a_decider_wakes_late(Engine::Embedded).await;
+}
+
+/// The same where what it still writes goes past the database.
+#[tokio::test]
+async fn on_kafka_a_decider_that_wakes_after_its_lease_changes_nothing() {
+  a_decider_wakes_late(Engine::Kafka).await;
+}
+
+async fn a_decider_wakes_late(engine: Engine) {
   let model = Model::echo().await;
-  let mut installation = Installation::start(Setup::new().await.model(&model)).await;
+  let mut installation = Installation::start(Setup::on(engine).await.model(&model)).await;
   let people = vec![installation.owner(), installation.product.add_account("Ann")];
   let load = Load::of(people, Duration::from_millis(50));
   tokio::time::sleep(Duration::from_millis(500)).await;

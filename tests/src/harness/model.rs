@@ -22,7 +22,12 @@ impl Model {
 
   /// A model without any rule: the plain rehearsal, without pauses.
   pub(crate) async fn silent() -> Self {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    Self::silent_at("127.0.0.1").await
+  }
+
+  /// The same, listening on this address.
+  pub(crate) async fn silent_at(host: &str) -> Self {
+    let listener = TcpListener::bind((host, 0)).await.expect("a free port");
     let script = Script::new();
     let options = Options { pause: Duration::ZERO, ..Options::default() };
     let server = Server::with_script(listener, options, script.clone()).expect("the scripted model starts");

@@ -14,6 +14,7 @@ enum Server {
 /// The network. It begins cut.
 pub(crate) struct Proxy {
   server: Server,
+  host: String,
   port: u16,
   url: String,
   running: JoinSet<()>,
@@ -22,6 +23,11 @@ pub(crate) struct Proxy {
 impl Proxy {
   /// A network in front of the database with this address.
   pub(crate) async fn of(url: &str) -> Self {
+    Self::at("127.0.0.1", url).await
+  }
+
+  /// The same, listening on this address.
+  pub(crate) async fn at(listen: &str, url: &str) -> Self {
     let parsed = reqwest::Url::parse(url).expect("the address of a database");
     let host = parsed.query_pairs().find(|(name, _)| name == "host").map(|(_, value)| value.into_owned());
     let server = match host {
@@ -29,11 +35,11 @@ impl Proxy {
       None => Server::Address(format!("{}:{}", parsed.host_str().expect("a host"), parsed.port().unwrap_or(5432))),
     };
     // Found free once, and taken again whenever the network is joined.
-    let free = TcpListener::bind("127.0.0.1:0").await.expect("a free port").local_addr().expect("an address").port();
+    let free = TcpListener::bind((listen, 0)).await.expect("a free port").local_addr().expect("an address").port();
     let (user, password) = (parsed.username(), parsed.password().unwrap_or_default());
     let secret = if password.is_empty() { String::new() } else { format!(":{password}") };
-    let url = format!("postgres://{user}{secret}@127.0.0.1:{free}{}?sslmode=disable", parsed.path());
-    Self { server, port: free, url, running: JoinSet::new() }
+    let url = format!("postgres://{user}{secret}@{listen}:{free}{}?sslmode=disable", parsed.path());
+    Self { server, host: listen.to_owned(), port: free, url, running: JoinSet::new() }
   }
 
   /// The database's address through this network.
@@ -43,7 +49,7 @@ impl Proxy {
 
   /// The network works.
   pub(crate) async fn join(&mut self) {
-    let listener = TcpListener::bind(("127.0.0.1", self.port)).await.expect("its port is still free");
+    let listener = TcpListener::bind((self.host.as_str(), self.port)).await.expect("its port is still free");
     let server = self.server.clone();
     self.running.spawn(async move {
       let mut connections = JoinSet::new();

@@ -6,18 +6,28 @@ use pa_model::rehearsal::{Hold, Reply};
 use serde_json::json;
 
 use super::sound;
-use crate::harness::{Model, Promise, Setup, check_promises, text_of_last, within};
+use crate::harness::{Engine, Model, Promise, Setup, check_promises, text_of_last, within};
 
 /// One message is held at the model, nine more are accepted, everything is killed.
 ///
 /// Proves BB-01, REP-30, REP-32, REP-34, RUN-14.
 #[tokio::test]
 async fn bb_01_everything_accepted_is_answered_once_in_order_after_a_kill() {
+  everything_accepted_is_answered_once(Engine::Embedded).await;
+}
+
+/// Proves BB-01, REP-30, REP-32, REP-34, RUN-14.
+#[tokio::test]
+async fn on_kafka_bb_01_everything_accepted_is_answered_once_in_order_after_a_kill() {
+  everything_accepted_is_answered_once(Engine::Kafka).await;
+}
+
+async fn everything_accepted_is_answered_once(engine: Engine) {
   let model = Model::silent().await;
   let hold = Hold::new();
   model.script.once_on_words("m1", Reply::new().say("re: ").hold(&hold));
   model.script.on(|seen| Some(Reply::text(&format!("re: {}", text_of_last(seen)))));
-  let mut product = Setup::new().await.model(&model).start().await;
+  let mut product = Setup::on(engine).await.model(&model).start().await;
   let owner = product.owner();
   owner.send("m1").await;
   hold.reached().await;
@@ -49,8 +59,18 @@ async fn bb_01_everything_accepted_is_answered_once_in_order_after_a_kill() {
 /// Proves BB-02, REP-30.
 #[tokio::test]
 async fn bb_02_a_request_sent_five_times_is_one_message_one_turn_one_reply() {
+  a_request_is_sent_five_times(Engine::Embedded).await;
+}
+
+/// Proves BB-02, REP-30.
+#[tokio::test]
+async fn on_kafka_bb_02_a_request_sent_five_times_is_one_message_one_turn_one_reply() {
+  a_request_is_sent_five_times(Engine::Kafka).await;
+}
+
+async fn a_request_is_sent_five_times(engine: Engine) {
   let (model, hold) = Model::holding("only once", "once ", "and for all").await;
-  let mut product = Setup::new().await.model(&model).start().await;
+  let mut product = Setup::on(engine).await.model(&model).start().await;
   let owner = product.owner();
   let (one, two) = tokio::join!(owner.send_as("k", "only once"), owner.send_as("k", "only once"));
   hold.reached().await;
@@ -79,8 +99,18 @@ async fn bb_02_a_request_sent_five_times_is_one_message_one_turn_one_reply() {
 /// Proves BB-04, REP-30.
 #[tokio::test]
 async fn bb_04_a_crash_between_seen_and_queued_processes_it_exactly_once() {
+  a_crash_between_seen_and_queued(Engine::Embedded).await;
+}
+
+/// Proves BB-04, REP-30.
+#[tokio::test]
+async fn on_kafka_bb_04_a_crash_between_seen_and_queued_processes_it_exactly_once() {
+  a_crash_between_seen_and_queued(Engine::Kafka).await;
+}
+
+async fn a_crash_between_seen_and_queued(engine: Engine) {
   let model = Model::echo().await;
-  let mut product = Setup::new().await.model(&model).start().await;
+  let mut product = Setup::on(engine).await.model(&model).start().await;
   let mut promises = Vec::new();
   for point in ["gateway.before_append", "gateway.after_append", "decider.before_append", "decider.after_append", "projector.before_commit"] {
     product.kill9();

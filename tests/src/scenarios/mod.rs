@@ -9,17 +9,20 @@ mod history;
 mod intake;
 mod isolation;
 mod kafka;
+mod kafka_topics;
 mod model_trouble;
+mod moving;
 mod operations;
 mod replies;
 mod runtime;
 mod settings;
+mod several_nodes;
 mod sidebar;
 mod storage_trouble;
-mod several_nodes;
 mod subscriptions;
 mod tasks;
 mod use_the_module;
+mod web;
 
 use crate::harness::{Dump, Product, check_log};
 

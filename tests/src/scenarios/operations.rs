@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::sound;
-use crate::harness::{Client, Model, Process, Product, Setup, eventually};
+use crate::harness::{Client, Engine, Model, Process, Product, Setup, eventually};
 
 /// `/healthz`, `/readyz`, `/metrics` on the page's own address, without a token.
 #[tokio::test]
@@ -272,7 +272,11 @@ async fn damage(product: &Product, partition: Partition, offset: i64) {
 /// A lost key is told and never replaced: the installation's stops the start, an agent's stops that agent's requests.
 #[tokio::test]
 async fn a_lost_key_is_told_and_not_made_anew() {
-  let mut product = Setup::new().await.start().await;
+  a_key_is_lost(Engine::Embedded).await;
+}
+
+pub(super) async fn a_key_is_lost(engine: Engine) {
+  let mut product = Setup::on(engine).await.start().await;
   let [(lost, _), (other, _)] = accounts_apart(&product).await;
   let (agent, _) = agent_of(&lost).await;
   product.terminate().await;

@@ -3,7 +3,7 @@
 use pa_model::rehearsal::{Hold, Reply};
 
 use super::sound;
-use crate::harness::{Model, Promise, Setup, check_promises, eventually, text_of_last};
+use crate::harness::{Engine, Model, Promise, Setup, check_promises, eventually, text_of_last};
 
 /// One message fails, and the others have their own outcomes.
 ///
@@ -101,11 +101,21 @@ async fn replies_keep_the_order_of_one_user_and_run_in_parallel_for_others() {
 /// Proves REP-34.
 #[tokio::test]
 async fn an_interrupted_reply_is_written_again_and_posted_once() {
+  a_reply_is_interrupted_once(Engine::Embedded).await;
+}
+
+/// Proves BB-13, RUN-17, REP-34.
+#[tokio::test]
+async fn on_kafka_an_interrupted_reply_is_written_again_and_posted_once() {
+  a_reply_is_interrupted_once(Engine::Kafka).await;
+}
+
+async fn a_reply_is_interrupted_once(engine: Engine) {
   let model = Model::silent().await;
   let hold = Hold::new();
   model.script.queue(Reply::new().say("first try ").hold(&hold));
   model.script.queue(Reply::text("second try"));
-  let mut product = Setup::new().await.model(&model).start().await;
+  let mut product = Setup::on(engine).await.model(&model).start().await;
   let id = product.owner().send("please").await.id();
   hold.reached().await;
   product.restart9().await;
@@ -123,12 +133,22 @@ async fn an_interrupted_reply_is_written_again_and_posted_once() {
 /// Proves REP-35.
 #[tokio::test]
 async fn after_two_interruptions_one_notice_says_that_the_message_failed() {
+  a_reply_is_interrupted_twice(Engine::Embedded).await;
+}
+
+/// Proves BB-13, REP-35.
+#[tokio::test]
+async fn on_kafka_after_two_interruptions_one_notice_says_that_the_message_failed() {
+  a_reply_is_interrupted_twice(Engine::Kafka).await;
+}
+
+async fn a_reply_is_interrupted_twice(engine: Engine) {
   let model = Model::silent().await;
   let (one, two) = (Hold::new(), Hold::new());
   model.script.queue(Reply::new().say("once ").hold(&one));
   model.script.queue(Reply::new().say("twice ").hold(&two));
   model.script.on(|seen| Some(Reply::text(&format!("re: {}", text_of_last(seen)))));
-  let mut product = Setup::new().await.model(&model).start().await;
+  let mut product = Setup::on(engine).await.model(&model).start().await;
   let id = product.owner().send("unlucky").await.id();
   product.owner().send("lucky").await;
   one.reached().await;

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pa_store::ops::log_identity::{self, LogIdentity};
 use pa_store::PgPool;
+use pa_store::ops::log_identity::{self, LogIdentity};
 use pa_store::pool::{Database, Role};
 use rdkafka::error::KafkaError;
 
