@@ -9,7 +9,7 @@ use super::tasks::{call, finish, is_task, results, starting, task_of, told, unti
 use crate::harness::{Client, Effects, Model, Outside, Product, Setup, eventually, fresh_key};
 
 /// The cards that wait for the owner.
-async fn cards(owner: &Client, count: usize) -> Vec<Value> {
+pub(super) async fn cards(owner: &Client, count: usize) -> Vec<Value> {
   eventually(&format!("{count} cards"), async || {
     let data = owner.ask("{ pendingActions { id taskId kind state gate tool target content scope } }", json!({})).await;
     let cards: Vec<Value> = data["pendingActions"].as_array().expect("a list").clone();
@@ -18,17 +18,17 @@ async fn cards(owner: &Client, count: usize) -> Vec<Value> {
   .await
 }
 
-async fn decide(owner: &Client, card: &Value, decision: &str) -> Value {
+pub(super) async fn decide(owner: &Client, card: &Value, decision: &str) -> Value {
   let query = "mutation($input: DecideActionInput!) { answer: decideAction(input: $input) { decided userErrors { code } } }";
   owner.ask(query, json!({ "input": { "requestKey": fresh_key("d"), "actionId": card["id"], "decision": decision } })).await["answer"].clone()
 }
 
-async fn reconcile(owner: &Client, action: &Value, outcome: &str) -> Value {
+pub(super) async fn reconcile(owner: &Client, action: &Value, outcome: &str) -> Value {
   let query = "mutation($input: ReconcileActionInput!) { answer: reconcileAction(input: $input) { decided userErrors { code } } }";
   owner.ask(query, json!({ "input": { "requestKey": fresh_key("r"), "actionId": action["id"], "outcome": outcome } })).await["answer"].clone()
 }
 
-fn email(to: &str) -> Value {
+pub(super) fn email(to: &str) -> Value {
   json!({ "to": [to], "subject": "Hello", "body": "Good morning." })
 }
 
@@ -55,7 +55,7 @@ async fn acting(calls: &'static [Planned]) -> Model {
   model
 }
 
-async fn with_effects(model: &Model, effects: &Effects) -> Product {
+pub(super) async fn with_effects(model: &Model, effects: &Effects) -> Product {
   Setup::new().await.model(model).env("PA__TESTING__EFFECTS_URL", &effects.url()).start().await
 }
 

@@ -76,7 +76,7 @@ pub(super) async fn verb(owner: &Client, name: &str, task: &str) -> Value {
   owner.ask(&query, json!({ "input": { "requestKey": fresh_key(name), "taskId": task } })).await["answer"].clone()
 }
 
-async fn instruct(owner: &Client, task: &str, text: &str) -> Value {
+pub(super) async fn instruct(owner: &Client, task: &str, text: &str) -> Value {
   let query = "mutation($input: InstructTaskInput!) { answer: instructTask(input: $input) { decided userErrors { code } } }";
   owner.ask(query, json!({ "input": { "requestKey": fresh_key("i"), "taskId": task, "text": text } })).await["answer"].clone()
 }
