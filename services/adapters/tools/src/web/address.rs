@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Version 4 ranges that are not of the public internet.
-const SPECIAL_V4: [(Ipv4Addr, u8, &str); 15] = [
+const SPECIAL_V4: [(Ipv4Addr, u8, &str); 16] = [
   (Ipv4Addr::UNSPECIFIED, 8, "this network"),
   (Ipv4Addr::new(10, 0, 0, 0), 8, "a private network"),
   (Ipv4Addr::new(100, 64, 0, 0), 10, "a provider's inner network"),
   (Ipv4Addr::new(127, 0, 0, 0), 8, "this machine"),
+  // Public by its number, but on every machine of Azure the one that hosts it.
+  (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's own host"),
   (Ipv4Addr::new(169, 254, 0, 0), 16, "the local link"),
   (Ipv4Addr::new(172, 16, 0, 0), 12, "a private network"),
   (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved"),

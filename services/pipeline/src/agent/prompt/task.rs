@@ -101,8 +101,10 @@ fn system(material: &TaskMaterial<'_>, told: Option<&Told>, parts: &mut Parts) -
     system.push_str(" It was asked for by somebody who is not the owner: its goal says what to find out, and nothing more is allowed.");
   }
   if !material.staged.is_empty() {
-    let files = format!("Files that came with the instructions:\n- {}", material.staged.join("\n- "));
-    parts.add("files", Origin::Platform, &files);
+    // Their names are whatever their senders chose.
+    let names = format!("- {}", material.staged.join("\n- "));
+    let files = format!("Files that came with the instructions:\n{}", fenced("paths of files", &names));
+    parts.add("files", Origin::ThirdParty, &files);
     system = format!("{system}\n\n{files}");
   }
   if !told.delivered.is_empty() {

@@ -14,6 +14,9 @@ use super::{Execution, Turn};
 use crate::agent::inner::{self, Audience, Inner};
 use crate::agent::progress::{Call, CallState};
 
+/// The one tool that a result is told with: what was said before.
+const HISTORY: &str = "pa_history";
+
 /// The limit of a call that is refused without being made.
 const REFUSED_LIMIT: Duration = Duration::from_secs(1);
 
@@ -135,10 +138,12 @@ fn plan(turn: &Turn, at: (i32, i64), call: &Call) -> Planned {
   }
 }
 
-/// Whether a tool is offered where the turn is. What the log offers itself goes before.
+/// Whether a tool is offered where the turn is. What the log offers itself goes before. A turn that tells a result reads nothing outside: the result may hold words of third
+/// parties, and an address that they name must not be asked with what the conversation holds.
 pub(super) fn offers(turn: &Turn, tool: &dyn Tool) -> bool {
   let place = match turn.audience() {
-    Audience::Owner | Audience::Person | Audience::Result => Place::Conversation,
+    Audience::Owner | Audience::Person => Place::Conversation,
+    Audience::Result => return tool.name() == HISTORY,
     Audience::Task => Place::Task,
   };
   tool.places().contains(&place) && Inner::of(tool.name(), turn.audience()).is_none()
